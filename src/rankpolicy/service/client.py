@@ -114,7 +114,7 @@ class Client:
         propensity_draws
             Where the policy has no propensities in closed form: how many lists to draw to estimate them from; 0 leaves them unknown.
         """
-        given = {
+        message = {
             "ranking_id": time_ordered_id() if ranking_id is None else ranking_id,
             "query": _id(query),
             "items": [_item(item) for item in _sequence("items", items)],
@@ -124,7 +124,7 @@ class Client:
             "context": context,
             "propensity_draws": propensity_draws,
         }
-        return self._send("POST", "/v1/rank", _message(given, RankRequest))
+        return self._send("POST", "/v1/rank", _message(message, RankRequest))
 
     def click(self, shown: Mapping[str, Any] | str, item: str | int) -> dict[str, Any]:
         """Report a click on an item of a list.
@@ -168,13 +168,13 @@ class Client:
             Mappings with ``ranking_id``, ``item``, ``type`` and, if you have them, ``event_id``, ``value`` and ``timestamp``. An event
             without ``event_id`` gets one; to send it again in another call, give it one yourself.
         """
-        given = [
+        messages = [
             {"event_id": time_ordered_id(), **event, "item": _id(event.get("item"))}
             if isinstance(event, Mapping)
             else event
             for event in _sequence("events", events)
         ]
-        return self._send("POST", "/v1/events", _message(given, list[NewEvent]))
+        return self._send("POST", "/v1/events", _message(messages, list[NewEvent]))
 
     def ranking(self, ranking_id: str) -> dict[str, Any]:
         """A list that was shown, with its clicks and whether they were learned.
@@ -190,8 +190,8 @@ class Client:
 
     def policies(self) -> list[dict[str, Any]]:
         """The policies of the service, their versions and the hashes of their states."""
-        found: list[dict[str, Any]] = self._send("GET", "/v1/policies")["policies"]
-        return found
+        policies: list[dict[str, Any]] = self._send("GET", "/v1/policies")["policies"]
+        return policies
 
     def promote(
         self,
@@ -221,10 +221,16 @@ class Client:
         detail
             Why, for the audit log.
         """
-        given = {"version": version, "share": share, "order_by": order_by, "temperature": temperature, "detail": detail}
+        message = {
+            "version": version,
+            "share": share,
+            "order_by": order_by,
+            "temperature": temperature,
+            "detail": detail,
+        }
         if model is not None:
-            given["model_sha256"] = self.send_model(model)
-        return self._send("POST", f"/v1/policies/{_in_path(policy)}/promote", _message(given, Promote), attempts=1)
+            message["model_sha256"] = self.send_model(model)
+        return self._send("POST", f"/v1/policies/{_in_path(policy)}/promote", _message(message, Promote), attempts=1)
 
     def send_model(self, model: str | os.PathLike[str]) -> str:
         """Copy the file of a ranker to the service, to be promoted or evaluated; returns its hash.
@@ -286,13 +292,13 @@ class Client:
         level
             Level of the interval.
         """
-        given = {
+        message = {
             "policy": policy, "version": version, "against": against, "order_by": order_by, "temperature": temperature,
             "since": since, "event": event, "estimator": estimator, "level": level,
         }  # fmt: skip
         if model is not None:
-            given["model_sha256"] = self.send_model(model)
-        return self._send("POST", "/v1/evaluate", _message(given, Evaluate))
+            message["model_sha256"] = self.send_model(model)
+        return self._send("POST", "/v1/evaluate", _message(message, Evaluate))
 
     def audit(self, *, limit: int = 100) -> list[dict[str, Any]]:
         """Who changed what, the last change first.
@@ -302,8 +308,8 @@ class Client:
         limit
             How many changes at most.
         """
-        found: list[dict[str, Any]] = self._send("GET", f"/v1/audit?limit={limit}")["audit"]
-        return found
+        lines: list[dict[str, Any]] = self._send("GET", f"/v1/audit?limit={limit}")["audit"]
+        return lines
 
     def _send(self, method: str, path: str, body: Any = None, *, attempts: int | None = None) -> dict[str, Any]:
         most = self._attempts if attempts is None else attempts
@@ -321,8 +327,8 @@ class Client:
                 failure, status = f"{type(error).__name__}: {error}", 0
             else:
                 if answer.status_code == 200:
-                    found: dict[str, Any] = answer.json()
-                    return found
+                    document: dict[str, Any] = answer.json()
+                    return document
                 failure, status = _reason(answer), answer.status_code
                 if status not in _RETRIED:
                     break
@@ -338,18 +344,18 @@ def _in_path(name: Any) -> str:
     return quote(name, safe="", errors="replace")
 
 
-def _id(given: Any) -> Any:
+def _id(value: Any) -> Any:
     """A whole number, also one of numpy, as the text that the service knows it by; anything else as it is."""
-    is_number = isinstance(given, numbers.Integral) and not isinstance(given, bool)
-    return str(given) if is_number or isinstance(given, str) else given
+    is_number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return str(value) if is_number or isinstance(value, str) else value
 
 
-def _item(given: Any) -> Any:
+def _item(item: Any) -> Any:
     """An item as plain values."""
-    if not isinstance(given, Mapping):
-        return {"id": _id(given)}
-    plain = dict(given) | {"id": _id(given.get("id"))}
-    features = given.get("features")
+    if not isinstance(item, Mapping):
+        return {"id": _id(item)}
+    plain = dict(item) | {"id": _id(item.get("id"))}
+    features = item.get("features")
     if isinstance(features, Mapping):
         plain["features"] = {name: _feature(value, name) for name, value in features.items()}
     elif features is not None:
@@ -367,18 +373,18 @@ def _feature(value: Any, name: object) -> Any:
     return None if math.isnan(number) else number
 
 
-def _sequence(name: str, given: Any) -> list[Any]:
+def _sequence(name: str, values: Any) -> list[Any]:
     try:
-        if isinstance(given, str | Mapping):
+        if isinstance(values, str | Mapping):
             raise TypeError
-        return list(given)
+        return list(values)
     except TypeError:  # arrays without axes say only then that they are no list
-        raise RankPolicyError(f"{name} must be a list; got {given!r:.80}.") from None
+        raise RankPolicyError(f"{name} must be a list; got {values!r:.80}.") from None
 
 
-def _message(given: Any, kind: Any) -> Any:
+def _message(message: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(message, kind)
     except (
         msgspec.ValidationError,
         TypeError,
@@ -394,5 +400,5 @@ def _reason(answer: Any) -> str:
     except ValueError:
         return f"status {answer.status_code}"
     rejected = document.get("rejected") or [{}]
-    said = document.get("message") or rejected[0].get("reason") or ""
-    return f"status {answer.status_code}, {said}"
+    reason = document.get("message") or rejected[0].get("reason") or ""
+    return f"status {answer.status_code}, {reason}"

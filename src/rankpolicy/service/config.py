@@ -123,12 +123,12 @@ class ServiceConfig:
             raise RankPolicyError("store must be postgresql://user@host/database; for a file use db.")
         if not isinstance(self.policies, Mapping) or not self.policies:
             raise RankPolicyError("policies must be a table of at least one policy: [policies.NAME] in service.toml.")
-        for name, given in self.policies.items():
+        for name, table in self.policies.items():
             if not _NAME.fullmatch(name):
                 raise RankPolicyError(
                     f"the name of a policy must be up to 64 letters, digits, '-', '_' and '.'; got {name!r:.80}."
                 )
-            if not isinstance(given, Mapping) or "kind" not in given:
+            if not isinstance(table, Mapping) or "kind" not in table:
                 raise RankPolicyError(f"policies.{name} must be a table with a kind: {', '.join(SERVED)}.")
         self._check_splits()
         self.retrains()
@@ -139,28 +139,28 @@ class ServiceConfig:
             return []
         from rankpolicy.service.learning.retrain_settings import Retrain
 
-        if not isinstance(self.retrain, Sequence) or not all(isinstance(one, Mapping) for one in self.retrain):
+        if not isinstance(self.retrain, Sequence) or not all(isinstance(table, Mapping) for table in self.retrain):
             raise RankPolicyError("retrain must be a list of tables: [[retrain]] in service.toml.")
-        made = []
-        for one in self.retrain:
-            for name in one:
+        retrains = []
+        for table in self.retrain:
+            for name in table:
                 if name not in setting_names(Retrain):
                     raise RankPolicyError(f"retrain: {unknown_name('setting', name, setting_names(Retrain))}")
-            if "policy" not in one:
+            if "policy" not in table:
                 raise RankPolicyError(f"retrain must name a policy: {', '.join(self.policies)}.")
             try:
-                made.append(Retrain(**one))
+                retrains.append(Retrain(**table))
             except RankPolicyError as error:
                 raise RankPolicyError(f"retrain: {error}") from None
-            for named in (made[-1].policy, made[-1].bias_policy):
+            for named in (retrains[-1].policy, retrains[-1].bias_policy):
                 if named is not None and named not in self.policies:
                     raise RankPolicyError(f"retrain: {unknown_name('policy', named, self.policies)}")
-        return made
+        return retrains
 
     def _check_splits(self) -> None:
         """A split passes requests on to policies that exist and are no splits themselves."""
-        for name, given in self.policies.items():
-            shares = given.get("shares") if given["kind"] == SPLIT else {}
+        for name, table in self.policies.items():
+            shares = table.get("shares") if table["kind"] == SPLIT else {}
             for member in shares if isinstance(shares, Mapping) else ():
                 if member not in self.policies:
                     raise RankPolicyError(f"policies.{name}: {unknown_name('policy', member, self.policies)}")
@@ -184,7 +184,7 @@ class ServiceConfig:
 
     def made_policies(self) -> dict[str, tuple[ServedPolicy, str]]:
         """The policies by name, each with its settings as the database knows them."""
-        return {name: _made(name, given) for name, given in self.policies.items()}
+        return {name: _made(name, table) for name, table in self.policies.items()}
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -206,12 +206,12 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def _made(name: str, given: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
-    settings = {key: value for key, value in given.items() if key != "kind"}
+def _made(name: str, table: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
+    settings = {key: value for key, value in table.items() if key != "kind"}
     try:
-        policy = SERVED.named(given["kind"])(**settings)
+        policy = SERVED.named(table["kind"])(**settings)
     except RankPolicyError as error:
         raise RankPolicyError(f"policies.{name}: {error}") from None
     except TypeError as error:  # a setting that must be given is missing
-        raise RankPolicyError(f"policies.{name}: settings of {given['kind']} are incomplete ({error}).") from None
+        raise RankPolicyError(f"policies.{name}: settings of {table['kind']} are incomplete ({error}).") from None
     return policy, json.dumps(stored_settings(policy, settings), sort_keys=True, default=str)

@@ -92,8 +92,8 @@ def _log_warning(message: Warning | str, category: type[Warning], filename: str,
     log_line(" ".join(str(message).split()), level="warning", category=category.__name__)
 
 
-def _log_uncaught(kind: type[BaseException], error: BaseException | None, where: TracebackType | None) -> None:
-    text = "".join(traceback.format_exception(kind, error, where))
+def _log_uncaught(kind: type[BaseException], error: BaseException | None, path: TracebackType | None) -> None:
+    text = "".join(traceback.format_exception(kind, error, path))
     log_line(f"{kind.__name__}: {error}", level="error", traceback=text)
 
 

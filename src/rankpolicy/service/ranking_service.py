@@ -70,7 +70,7 @@ class RankingService:
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
-            run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
+            run_job({"job": "check", "wanted": [asdict(plan) for plan in config.retrains()]})
         self._store = open_store(config.place, check="none")
         writer: Writer | None = None
         try:
@@ -130,7 +130,7 @@ class RankingService:
         self._tasks = [self._loop.create_task(self._watch())]
         if self.config.retention_days is not None:
             self._tasks.append(self._loop.create_task(self._delete_old(self.config.retention_days)))
-        self._tasks += [self._loop.create_task(self._retrain(wanted)) for wanted in self.config.retrains()]
+        self._tasks += [self._loop.create_task(self._retrain(plan)) for plan in self.config.retrains()]
 
     def stop(self) -> None:
         """Commit what waits, keep snapshots, and release the database. Not for the event loop where another process writes."""
@@ -221,7 +221,7 @@ class RankingService:
                 "Ask for fewer draws, or send fewer items."
             )
         ranking_id = request.ranking_id or time_ordered_id()
-        asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
+        named_policy, live = self.policies.chosen(request.policy, request.user or ranking_id)
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
         encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
         log_list = partial(
@@ -230,7 +230,7 @@ class RankingService:
             request,
             live,
             encoded,
-            asked=asked,
+            asked=named_policy,
             change=self.policies.change,
             start=start,
             done=done,
@@ -350,9 +350,9 @@ class RankingService:
         change
             Called with a store and the time, beside the event loop.
         """
-        made: Change = await asyncio.to_thread(self.with_store, change)
+        served: Change = await asyncio.to_thread(self.with_store, change)
         await self.refresh()
-        return made
+        return served
 
     async def refresh(self) -> None:
         """Serve what the log of changes says; another process may have written it."""
@@ -363,14 +363,14 @@ class RankingService:
             self.policies.adopt(added, changes, versions)
 
     def _made_versions(self, missing: list[PolicyVersion]) -> list[LivePolicy]:
-        def made(store: Store, now: int) -> list[LivePolicy]:
+        def restored(store: Store, now: int) -> list[LivePolicy]:
             policies = [(version, policy_of_version(version, store.model)) for version in missing]
             for _, policy in policies:
                 policy.warm_up()
             return [LivePolicy(version=version, policy=policy) for version, policy in policies]
 
-        found: list[LivePolicy] = self.with_store(made)
-        return found
+        versions: list[LivePolicy] = self.with_store(restored)
+        return versions
 
     def with_store(self, use: Callable[[Store, int], Any]) -> Any:
         """Call with a store of its own, which may write beside the journal, and the time. Not for the event loop: it may wait.
@@ -439,7 +439,7 @@ class RankingService:
         except Exception as error:  # the database cannot be read now; the next start checks it
             self._report(f"the rows of the log could not be checked: {error}")
 
-    async def work(self, job: str, wanted: Any, *, who: str) -> dict[str, Any]:
+    async def work(self, job: str, document: Any, *, who: str) -> dict[str, Any]:
         """Have a job done by a process of its own, so that ranking goes on; one at a time.
 
         Parameters
@@ -454,30 +454,32 @@ class RankingService:
         if self._working.locked():
             raise UnavailableError("another evaluation or training is running. Send it again later.")
         async with self._working:
-            told = {"job": job, "db": self.config.place, "wanted": wanted, "who": who}
-            found = await asyncio.to_thread(run_job, told, started=self._job_started)
+            message = {"job": job, "db": self.config.place, "wanted": document, "who": who}
+            result = await asyncio.to_thread(run_job, message, started=self._job_started)
             await self.refresh()
-            return found
+            return result
 
     def _job_started(self, process: subprocess.Popen[bytes]) -> None:
         self._job = process
         if self._was_stopped:
             process.kill()
 
-    async def _retrain(self, wanted: Retrain) -> None:
+    async def _retrain(self, plan: Retrain) -> None:
         """Retrain on schedule; after a restart the schedule goes on where it was."""
         while True:
             try:
                 changes = await self.read(lambda store: store.changes())
-                done = [one.stamp for one in changes if (one.action, one.policy) == ("retrain", wanted.policy)]
+                done = [
+                    change.stamp for change in changes if (change.action, change.policy) == ("retrain", plan.policy)
+                ]
                 last = done[-1] if done else self._started
-                await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
-                await self.work("retrain", asdict(wanted), who="retraining")
+                await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + plan.every_hours * 3600))
+                await self.work("retrain", asdict(plan), who="retraining")
             except UnavailableError:
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
             except Exception as error:
-                self._report(f"retraining of {wanted.policy} failed: {error}")
-                await asyncio.to_thread(self.with_store, partial(_note_failure, wanted.policy, str(error)))
+                self._report(f"retraining of {plan.policy} failed: {error}")
+                await asyncio.to_thread(self.with_store, partial(_note_failure, plan.policy, str(error)))
 
     async def _delete_old(self, days: float) -> None:
         """Delete what is too old, every hour."""

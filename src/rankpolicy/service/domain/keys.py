@@ -76,7 +76,7 @@ def digest_of(key: str) -> bytes:
     return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-def matching_key(given: str, known: Collection[StoredKey]) -> StoredKey | None:
+def matching_key(key: str, stored_keys: Collection[StoredKey]) -> StoredKey | None:
     """The stored key that was given; None where there is none.
 
     Every stored key is compared, each in constant time, so the time taken says nothing about how close a guess came.
@@ -87,8 +87,8 @@ def matching_key(given: str, known: Collection[StoredKey]) -> StoredKey | None:
     >>> matching_key(key + "x", [stored]) is None
     True
     """
-    digest, found = digest_of(given), None
-    for stored in known:
+    digest, match = digest_of(key), None
+    for stored in stored_keys:
         if hmac.compare_digest(stored.digest, digest):
-            found = stored
-    return found
+            match = stored
+    return match

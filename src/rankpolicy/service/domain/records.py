@@ -155,7 +155,7 @@ class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
     def clicks(self, event: str = "click") -> list[int]:
         """1 for each item with such an event within the window, 0 for the others."""
         marks = [0] * len(self.shown.items)
-        for one in self.events:
-            if one.in_window and one.type == event:
-                marks[one.position] = 1
+        for logged in self.events:
+            if logged.in_window and logged.type == event:
+                marks[logged.position] = 1
         return marks

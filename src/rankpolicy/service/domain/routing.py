@@ -14,13 +14,13 @@ SPLIT = "split"  # the kind of policy that passes requests on to others
 _RANGE = 1 << 64
 
 
-def fraction_of(secret: bytes, *parts: str | int) -> float:
+def fraction_of(secret: bytes, *values: str | int) -> float:
     """A number from 0 to 1 that looks random, and is the same for the same parts.
 
     >>> fraction_of(b"s", "a", 1) == fraction_of(b"s", "a", 1) != fraction_of(b"s", "a", 2)
     True
     """
-    text = json.dumps(parts).encode()
+    text = json.dumps(values).encode()
     return int.from_bytes(blake2b(text, digest_size=8, key=secret).digest(), "little") / _RANGE
 
 

@@ -37,8 +37,8 @@ class Access:
                 raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
             scope[KEY_ID] = LOCAL
             return LOCAL
-        given = header(scope, b"authorization") or ""
-        kind, _, key = given.partition(" ")
+        authorization = header(scope, b"authorization") or ""
+        kind, _, key = authorization.partition(" ")
         known_key = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else None
         if known_key is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)

@@ -249,9 +249,9 @@ class Application:
         await send_answer(send, refusal.status, problem_of(refusal), refusal.headers)
 
     def _refusal(self, error: Exception, request_id: bytes) -> RefusedError:
-        known = refusal_of(error)
-        if known is not None:
-            return known
+        refusal = refusal_of(error)
+        if refusal is not None:
+            return refusal
         self._report(f"request {request_id.decode()} failed: {''.join(traceback.format_exception(error))}")
         return RefusedError(500, "failed", "the service failed; its log says why.")
 

@@ -41,8 +41,8 @@ def check_post(scope: Scope, *, kind: str, most: int) -> None:
     """Refuse a request that is no POST, has another content type, or announces too large a body."""
     if scope["method"] != "POST":
         raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
-    given = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
-    if given != kind:  # a form of a foreign web page cannot send this type unasked
+    content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if content_type != kind:  # a form of a foreign web page cannot send this type unasked
         raise RefusedError(415, "unsupported_media_type", f"content-type must be {kind}.")
     announced = header(scope, b"content-length")
     if announced is not None and announced.isdigit() and int(announced) > most:
@@ -84,19 +84,19 @@ def _with_keys_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 async def _whole_body(receive: Receive, most: int) -> bytes:
-    parts: list[bytes] = []
+    blocks: list[bytes] = []
     size = 0
     while True:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
             raise RefusedError(400, "disconnected", "the connection was closed before the body had come.")
-        part = message.get("body", b"")
-        size += len(part)
+        block = message.get("body", b"")
+        size += len(block)
         if size > most:
             raise _too_large(most)
-        parts.append(part)
+        blocks.append(block)
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return b"".join(blocks)
 
 
 def _too_large(most: int) -> RefusedError:

@@ -47,28 +47,30 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
 
     async def promote(request: Request, who: str) -> Response:
         name = served_policy(service, request.path_params["policy"])
-        wanted = decoded(_PROMOTE, await read_body(request.scope, request.receive))
-        if (wanted.version is None) == (wanted.model_sha256 is None):
+        message = decoded(_PROMOTE, await read_body(request.scope, request.receive))
+        if (message.version is None) == (message.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
 
         def change(store: Store, now: int) -> Change:
-            more: dict[str, Any] = {"share": wanted.share, "who": who, "detail": wanted.detail, "now": now}
-            if wanted.version is not None:
-                return promote_version(store, name, wanted.version, **more)
-            content = store.model(wanted.model_sha256 or "")
+            options: dict[str, Any] = {"share": message.share, "who": who, "detail": message.detail, "now": now}
+            if message.version is not None:
+                return promote_version(store, name, message.version, **options)
+            content = store.model(message.model_sha256 or "")
             if content is None:
                 raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
-            settings = {"order_by": wanted.order_by, "temperature": wanted.temperature}
-            given = {key: value for key, value in settings.items() if value is not None}
-            return promote_model(store, name, content, settings=given or None, **more)
+            settings = {"order_by": message.order_by, "temperature": message.temperature}
+            chosen_settings = {key: value for key, value in settings.items() if value is not None}
+            return promote_model(store, name, content, settings=chosen_settings or None, **options)
 
         return json_response(audit_line(await service.changed(change)))
 
     async def roll_back(request: Request, who: str) -> Response:
         name = served_policy(service, request.path_params["policy"])
-        wanted = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
-        made = await service.changed(lambda store, now: rollback(store, name, who=who, detail=wanted.detail, now=now))
-        return json_response(audit_line(made))
+        message = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
+        change = await service.changed(
+            lambda store, now: rollback(store, name, who=who, detail=message.detail, now=now)
+        )
+        return json_response(audit_line(change))
 
     async def models(request: Request, who: str) -> Response:
         content = await read_body(
@@ -82,16 +84,16 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         return json_response({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
 
     async def evaluate(request: Request, who: str) -> Response:
-        wanted = decoded(_EVALUATE, await read_body(request.scope, request.receive))
-        if (wanted.policy is None) == (wanted.model_sha256 is None):
+        message = decoded(_EVALUATE, await read_body(request.scope, request.receive))
+        if (message.policy is None) == (message.model_sha256 is None):
             raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
-        for name in (wanted.policy, wanted.against):
+        for name in (message.policy, message.against):
             if name is not None and name not in service.policies.names:
                 raise RankPolicyError(unknown_name("policy", name, service.policies.names))
-        sha256 = wanted.model_sha256
+        sha256 = message.model_sha256
         if sha256 is not None and await service.read(lambda store: store.model(sha256)) is None:
             raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
-        return json_response(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
+        return json_response(await service.work("evaluate", msgspec.to_builtins(message), who=who))
 
     async def audit(request: Request) -> Response:
         access.check(request.scope, "read")

@@ -75,13 +75,19 @@ class QuickProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         head, end, body = data.partition(_END)
-        known = self._heads.get(head)
-        if known is None and self._reads_head:
+        head_before = self._heads.get(head)
+        if head_before is None and self._reads_head:
             # A wish to speak HTTP/2 (curl --http2) or WebSocket is ignored; the parser would not read the body of such a request.
             head, wishes = _UPGRADE.subn(b"\r\nx-ignored-upgrade:", head)
             data = head + end + body if wishes else data
-        if known is not None and end and len(body) == known.length and self._is_between and self._may_be_quick():
-            self._answer(known.scope, body, known.keeps_alive)
+        if (
+            head_before is not None
+            and end
+            and len(body) == head_before.length
+            and self._is_between
+            and self._may_be_quick()
+        ):
+            self._answer(head_before.scope, body, head_before.keeps_alive)
             return
         self._data = data if self._is_between else b""
         super().data_received(data)
@@ -129,9 +135,9 @@ class QuickProtocol(HttpToolsProtocol):
         keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
         body, self._held = self._held, None
         self._answer(self.scope, body, keeps_alive)
-        head, _, rest = self._data.partition(_END)
+        head, _, after_head = self._data.partition(_END)
         is_short = len(head) <= _LONGEST_HEAD and len(self.headers) <= _MOST_HEADERS
-        if rest == body and is_short:  # one request, and neither in chunks nor after another one
+        if after_head == body and is_short:  # one request, and neither in chunks nor after another one
             if len(self._heads) >= _MOST_HEADS:
                 self._heads.clear()
             self._heads[head] = _Head(self.scope, keeps_alive, len(body))
@@ -146,14 +152,14 @@ class QuickProtocol(HttpToolsProtocol):
         cycle.response_complete = True
         if cycle.disconnected or self.transport.is_closing():
             return
-        parts = [STATUS_LINE[status]]
+        lines = [STATUS_LINE[status]]
         for name, value in (*self.server_state.default_headers, *headers):
-            parts += (name, b": ", value, b"\r\n")
+            lines += (name, b": ", value, b"\r\n")
         if not cycle.keep_alive:
-            parts.append(b"connection: close\r\n")
-        parts.append(b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(content))
-        parts.append(content)
-        self.transport.write(b"".join(parts))
+            lines.append(b"connection: close\r\n")
+        lines.append(b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(content))
+        lines.append(content)
+        self.transport.write(b"".join(lines))
         if not cycle.keep_alive:
             self.transport.close()
         if self.pipeline or self.timeout_keep_alive_task is None:
@@ -163,10 +169,10 @@ class QuickProtocol(HttpToolsProtocol):
             self._last_answer = self.loop.time()
 
     def timeout_keep_alive_handler(self) -> None:
-        left = self._last_answer + self.timeout_keep_alive - self.loop.time()
+        seconds_left = self._last_answer + self.timeout_keep_alive - self.loop.time()
         if self.cycle is not None and not self.cycle.response_complete:
             self.timeout_keep_alive_task = None  # the end of the answer starts it again
-        elif left > 0:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+        elif seconds_left > 0:
+            self.timeout_keep_alive_task = self.loop.call_later(seconds_left, self.timeout_keep_alive_handler)
         else:
             super().timeout_keep_alive_handler()

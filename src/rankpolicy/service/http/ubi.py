@@ -115,29 +115,31 @@ def ubi_routes(service: RankingService, access: Access) -> list[Route]:
     async def queries(request: Request) -> Response:
         access.check(request.scope, "rank")
         policy = _policy_for_queries(service)
-        given = decoded(_QUERIES, await read_body(request.scope, request.receive))
-        wanted = given if isinstance(given, list) else [given]
-        found = await asyncio.gather(
-            *(service.rank(_request(query, policy)) for query in wanted), return_exceptions=True
+        message = decoded(_QUERIES, await read_body(request.scope, request.receive))
+        queries_sent = message if isinstance(message, list) else [message]
+        outcomes = await asyncio.gather(
+            *(service.rank(_request(query, policy)) for query in queries_sent), return_exceptions=True
         )
         rejected: list[dict[str, Any]] = []
-        for query, outcome in zip(wanted, found, strict=True):
+        for query, outcome in zip(queries_sent, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 refusal = refusal_of(outcome) if isinstance(outcome, Exception) else None
                 if refusal is None or refusal.status == 503:
                     raise outcome
                 rejected.append({"query_id": query.query_id, "status": refusal.status, "reason": refusal.message})
-        status = rejected[0]["status"] if rejected and len(rejected) == len(wanted) else 200
-        return json_response({"accepted": len(wanted) - len(rejected), "policy": policy, "rejected": rejected}, status)
+        status = rejected[0]["status"] if rejected and len(rejected) == len(queries_sent) else 200
+        return json_response(
+            {"accepted": len(queries_sent) - len(rejected), "policy": policy, "rejected": rejected}, status
+        )
 
     async def events(request: Request) -> Response:
         access.check(request.scope, "events")
-        given = decoded(_RAW, await read_body(request.scope, request.receive))
-        made = [_event(one) for one in (given if isinstance(given, list) else [given])]
-        known = [event for event in made if event is not None]
-        answer = msgspec.to_builtins(await service.take(known))
-        answer["ignored"] = len(made) - len(known)
-        all_refused = bool(known) and len(answer["rejected"]) == len(known)
+        message = decoded(_RAW, await read_body(request.scope, request.receive))
+        events_sent = [_event(event_sent) for event_sent in (message if isinstance(message, list) else [message])]
+        known_events = [event for event in events_sent if event is not None]
+        answer = msgspec.to_builtins(await service.take(known_events))
+        answer["ignored"] = len(events_sent) - len(known_events)
+        all_refused = bool(known_events) and len(answer["rejected"]) == len(known_events)
         return json_response(answer, answer["rejected"][0]["status"] if all_refused else 200)
 
     return [
@@ -171,17 +173,17 @@ def _request(query: UbiQuery, policy: str) -> RankRequest:
     )
 
 
-def _event(given: Mapping[str, Any]) -> NewEvent | None:
+def _event(fields: Mapping[str, Any]) -> NewEvent | None:
     """The event as the service knows it; None for one that has no query or no object, such as a login."""
     try:
-        event = msgspec.convert(given, UbiEvent)
+        event = msgspec.convert(fields, UbiEvent)
     except msgspec.ValidationError as error:
         raise RankPolicyError(f"an event must have the form of UBI 1.3: {error}.") from None
     thing = None if event.event_attributes is None else event.event_attributes.object
     if not event.query_id or thing is None or str(thing.object_id) == "":
         return None
     # UBI has no ids of events: the same content twice is the same event, so that it may be sent again.
-    digest = blake2b(msgspec.json.encode(given, order="deterministic"), digest_size=16).hexdigest()
+    digest = blake2b(msgspec.json.encode(fields, order="deterministic"), digest_size=16).hexdigest()
     return NewEvent(
         event_id=f"ubi-{digest}",
         ranking_id=event.query_id,
@@ -193,7 +195,7 @@ def _event(given: Mapping[str, Any]) -> NewEvent | None:
 
 def _seconds(text: str) -> float:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise RankPolicyError(f"timestamp must be a time as ISO 8601 has it; got {text!r:.40}.") from None
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

@@ -23,36 +23,36 @@ from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 
-def evaluate(store: Store, wanted: Evaluate, *, content: bytes | None = None, now: int) -> dict[str, Any]:
+def evaluate(store: Store, message: Evaluate, *, content: bytes | None = None, now: int) -> dict[str, Any]:
     """The off-policy value of a candidate on the log, as JSON can hold it."""
-    name, candidate = _candidate(store, wanted, content)
-    since = round(wanted.since * 1e6)
-    evidence = evidence_of(store.logged(since=since), now=now, event=wanted.event)
-    estimate = candidate_value(evidence, candidate, estimator=wanted.estimator, level=wanted.level)
+    name, candidate = _candidate(store, message, content)
+    since = round(message.since * 1e6)
+    evidence = evidence_of(store.logged(since=since), now=now, event=message.event)
+    estimate = candidate_value(evidence, candidate, estimator=message.estimator, level=message.level)
     comparison = None
-    if wanted.against is not None:
-        version = serving_version(store, wanted.against)
+    if message.against is not None:
+        version = serving_version(store, message.against)
         other = restored(store, version)
         rewards: list[float] = []
         if other.step_probabilities([], []) is None:
-            own = store.logged(since=since, version=version.key)
-            rewards = own_rewards(own, now=now, event=wanted.event)
+            own_lists = store.logged(since=since, version=version.key)
+            rewards = own_rewards(own_lists, now=now, event=message.event)
         comparison = compared(
-            evidence, candidate, other, own_rewards=rewards, estimator=wanted.estimator, level=wanted.level
+            evidence, candidate, other, own_rewards=rewards, estimator=message.estimator, level=message.level
         )
-    found = {"candidate": name, "event": wanted.event, "since": wanted.since}
-    against = {"policy": wanted.against} if wanted.against is not None else {}
+    facts = {"candidate": name, "event": message.event, "since": message.since}
+    against = {"policy": message.against} if message.against is not None else {}
     document = document_of(evidence, estimate, comparison)
     if document["against"] is not None:
         document["against"] |= against
-    return found | document
+    return facts | document
 
 
-def note_evaluation(store: Store, found: dict[str, Any], *, who: str, now: int) -> None:
+def note_evaluation(store: Store, document: dict[str, Any], *, who: str, now: int) -> None:
     """Keep the result of an evaluation in the audit log."""
-    candidate = found["candidate"]
-    policy = candidate.get("policy") or (found["against"] or {}).get("policy") or ""
-    store.add_change(who, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(found), now=now)
+    candidate = document["candidate"]
+    policy = candidate.get("policy") or (document["against"] or {}).get("policy") or ""
+    store.add_change(who, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(document), now=now)
 
 
 def restored(store: Store, version: PolicyVersion) -> ServedPolicy:
@@ -63,24 +63,24 @@ def restored(store: Store, version: PolicyVersion) -> ServedPolicy:
     return live.policy
 
 
-def _candidate(store: Store, wanted: Evaluate, content: bytes | None) -> tuple[dict[str, Any], ServedPolicy]:
-    settings = {"order_by": wanted.order_by, "temperature": wanted.temperature}
-    given = {key: value for key, value in settings.items() if value is not None}
-    if content is None and wanted.model_sha256 is not None:
-        content = store.model(wanted.model_sha256)
+def _candidate(store: Store, message: Evaluate, content: bytes | None) -> tuple[dict[str, Any], ServedPolicy]:
+    settings = {"order_by": message.order_by, "temperature": message.temperature}
+    chosen_settings = {key: value for key, value in settings.items() if value is not None}
+    if content is None and message.model_sha256 is not None:
+        content = store.model(message.model_sha256)
         if content is None:
             raise RankPolicyError("there is no model with this hash in the database.")
-    if (content is None) == (wanted.policy is None):
+    if (content is None) == (message.policy is None):
         raise RankPolicyError("name one candidate: a model, or a policy and perhaps its version.")
     if content is not None:
-        made: ServedPolicy = checked_candidate(content, given)
-        return {"model_sha256": made.model_sha256} | given, made
-    assert wanted.policy is not None
-    version = serving_version(store, wanted.policy)
-    if wanted.version is not None:
-        known = by_number(store.versions())
-        if (wanted.policy, wanted.version) not in known:
-            raise RankPolicyError(f"the policy {wanted.policy!r:.80} has no version {wanted.version}.")
-        version = known[wanted.policy, wanted.version]
-    about = {"policy": version.policy, "version": version.number, "kind": version.kind}
-    return about | {"settings": json.loads(version.settings)}, restored(store, version)
+        candidate: ServedPolicy = checked_candidate(content, chosen_settings)
+        return {"model_sha256": candidate.model_sha256} | chosen_settings, candidate
+    assert message.policy is not None
+    version = serving_version(store, message.policy)
+    if message.version is not None:
+        versions = by_number(store.versions())
+        if (message.policy, message.version) not in versions:
+            raise RankPolicyError(f"the policy {message.policy!r:.80} has no version {message.version}.")
+        version = versions[message.policy, message.version]
+    facts = {"policy": version.policy, "version": version.number, "kind": version.kind}
+    return facts | {"settings": json.loads(version.settings)}, restored(store, version)

@@ -24,23 +24,23 @@ def run_job(
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=module_environment()) as process:
         started(process)
         try:
-            out, said = process.communicate(json.dumps(job).encode(), LONGEST)
+            out, errors = process.communicate(json.dumps(job).encode(), LONGEST)
         except subprocess.TimeoutExpired:
             process.kill()
             raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
-    return _answer(out, said, process.returncode)
+    return _answer(out, errors, process.returncode)
 
 
-def _answer(out: bytes, said: bytes, status: int | None) -> dict[str, Any]:
+def _answer(out: bytes, errors: bytes, status: int | None) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(out.decode().rstrip().rpartition("\n")[2])
     except ValueError:
-        last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+        last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
         raise RuntimeError(f"a job ended without an answer (status {status}): {last}") from None
     if "error" in answer:
         raise RankPolicyError(str(answer["error"]))
-    found: dict[str, Any] = answer["found"]
-    return found
+    result: dict[str, Any] = answer["found"]
+    return result
 
 
 def done(job: dict[str, Any]) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     if job["job"] == "check":
         from rankpolicy.service.learning.retrain_settings import Retrain
 
-        for one in job["wanted"]:
-            Retrain(**one).check_method()
+        for table in job["wanted"]:
+            Retrain(**table).check_method()
         return {}
     import msgspec
 
@@ -67,9 +67,9 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
             return retrain(store, Retrain(**job["wanted"]), now=now, who=job["who"])
         from rankpolicy.service.learning.evaluation import evaluate, note_evaluation
 
-        found = evaluate(store, msgspec.convert(job["wanted"], Evaluate), now=now)
-        note_evaluation(store, found, who=job["who"], now=now)
-        return found
+        document = evaluate(store, msgspec.convert(job["wanted"], Evaluate), now=now)
+        note_evaluation(store, document, who=job["who"], now=now)
+        return document
     finally:
         store.close()
 

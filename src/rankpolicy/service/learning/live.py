@@ -165,11 +165,11 @@ class LivePolicy:
         """The last lesson in the state, SHA-256 of the state, and what the policy reports of one moment. Not for the event loop."""
         with self._lock:
             applied, report = self.applied, self.policy.report()
-            known = self._last_hash
-            state = self.policy.copied_state() if known[0] != applied else None
+            last_hash = self._last_hash
+            state = self.policy.copied_state() if last_hash[0] != applied else None
         if state is not None:
-            known = self._last_hash = applied, sha256(state()).hexdigest()
-        return *known, report
+            last_hash = self._last_hash = applied, sha256(state()).hexdigest()
+        return *last_hash, report
 
     def wants_snapshot(self, every: int) -> bool:
         """Whether so many lessons were learned since the last snapshot."""
@@ -197,8 +197,8 @@ class LivePolicies:
             version = store.version_of(name, policy.kind, settings, now=now)
             for content in models_of(policy):
                 store.save_model(content, now=now)
-            known = deployments(store.changes()).get(name)
-            if known is None or known.stable[0] != version.number:
+            deployment = deployments(store.changes()).get(name)
+            if deployment is None or deployment.stable[0] != version.number:
                 store.add_change("configuration", "configure", name, version=version.number, now=now)
             self._by_version[version.key] = LivePolicy(version=version, policy=policy)
         for version in self.missing(store):
@@ -237,9 +237,9 @@ class LivePolicies:
         self.routing = Routing(deployed=deployments(changes), versions=by_number(versions), secret=self._secret)
         self.change = len(changes)
 
-    def chosen(self, asked: str | None, unit: str) -> tuple[str, LivePolicy]:
+    def chosen(self, named: str | None, unit: str) -> tuple[str, LivePolicy]:
         """The policy that is asked, and the version that answers."""
-        name = self.default if asked is None else asked
+        name = self.default if named is None else named
         if name not in self.names:
             raise RankPolicyError(unknown_name("policy", name, self.names))
         return name, self._by_version[self.routing.version(name, unit).key]
@@ -255,8 +255,12 @@ class LivePolicies:
         by_version: dict[int, list[Lesson]] = {}
         for lesson in lessons:
             by_version.setdefault(lesson.version, []).append(lesson)
-        served = [(self._by_version[key], mine) for key, mine in by_version.items() if key in self._by_version]
-        return all(live.learn(mine, wait=wait) for live, mine in served)
+        served = [
+            (self._by_version[key], version_lessons)
+            for key, version_lessons in by_version.items()
+            if key in self._by_version
+        ]
+        return all(live.learn(version_lessons, wait=wait) for live, version_lessons in served)
 
     def catch_up(self, store: Store) -> None:
         """Learn what the log has and the states have not."""

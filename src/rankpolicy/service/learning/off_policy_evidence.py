@@ -58,27 +58,27 @@ def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
     Refused are lists without propensities (Thompson sampling has none in closed form), lists of policies that always show the same or
     only swap two positions of it (they say nothing about other lists), and lists whose window is open (their clicks are not complete).
     """
-    kept: list[LoggedList] = []
+    usable: list[LoggedList] = []
     refused: Counter[str] = Counter()
-    for one in lists:
-        reason = refusal_of(one, now=now)
+    for logged in lists:
+        reason = refusal_of(logged, now=now)
         if reason is None:
-            kept.append(one)
+            usable.append(logged)
         else:
             refused[reason] += 1
-    requests = [REQUEST.decode(one.request) for one in kept]
-    if not kept:
-        said = ", ".join(f"{number} {reason}" for reason, number in refused.items()) or "there is none"
+    requests = [REQUEST.decode(logged.request) for logged in usable]
+    if not usable:
+        reasons = ", ".join(f"{number} {reason}" for reason, number in refused.items()) or "there is none"
         raise RankPolicyError(
-            f"no list of the log can be used: {said}. Serve a policy that draws lists (uniform, swaps, epsilon-greedy, a sampled ranker), "
-            "or ask for propensity_draws."
+            f"no list of the log can be used: {reasons}. Serve a policy that draws lists (uniform, swaps, epsilon-greedy, a sampled "
+            "ranker), or ask for propensity_draws."
         )
     return Evidence(
-        lists=kept,
+        lists=usable,
         requests=requests,
-        log=_log_of(kept, requests, event),
+        log=_log_of(usable, requests, event),
         refused=dict(refused),
-        num_estimated=sum(one.shown.propensity_draws > 0 for one in kept),
+        num_estimated=sum(logged.shown.propensity_draws > 0 for logged in usable),
     )
 
 
@@ -124,13 +124,13 @@ def compared(
         error = math.sqrt(float(influences @ influences) / (n * (n - 1))) if n > 1 else math.inf
         value, num_lists = theirs.value, n
     else:
-        own = np.asarray(own_rewards, np.float64)
-        if len(own) < 2:
+        rewards = np.asarray(own_rewards, np.float64)
+        if len(rewards) < 2:
             raise RankPolicyError(
                 "the policy to compare with has no propensities in closed form, and showed too few lists itself to be judged by them."
             )
-        value, num_lists = float(own.mean()), len(own)
-        error = math.sqrt(ours.standard_error() ** 2 + float(own.var(ddof=1)) / len(own))
+        value, num_lists = float(rewards.mean()), len(rewards)
+        error = math.sqrt(ours.standard_error() ** 2 + float(rewards.var(ddof=1)) / len(rewards))
     difference = ours.value - value
     return Comparison(
         value=value,
@@ -143,14 +143,14 @@ def compared(
 
 def own_rewards(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> list[float]:
     """Number of events on each list whose window has ended."""
-    return [float(sum(one.clicks(event))) for one in lists if one.deadline < now and one.shown.items]
+    return [float(sum(logged.clicks(event))) for logged in lists if logged.deadline < now and logged.shown.items]
 
 
 def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Comparison | None) -> dict[str, Any]:
     """An estimate as JSON can hold it."""
-    found = asdict(estimate) | {"interval": list(estimate.interval)}
+    fields = asdict(estimate) | {"interval": list(estimate.interval)}
     document = {
-        "estimate": found,
+        "estimate": fields,
         "logged_value": evidence.logged_value,
         "lists": len(evidence.lists),
         "refused": dict(evidence.refused),
@@ -176,45 +176,45 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def refusal_of(one: LoggedList, *, now: int) -> str | None:
+def refusal_of(logged: LoggedList, *, now: int) -> str | None:
     """Why off-policy estimates may not use a list; None where they may."""
-    steps = one.shown.propensities
-    if not one.shown.items:
+    steps = logged.shown.propensities
+    if not logged.shown.items:
         return EMPTY
-    if one.deadline >= now:
+    if logged.deadline >= now:
         return OPEN_WINDOW
     if steps is None or min(steps) <= 0:
         return NO_PROPENSITIES
-    if min(steps) == 1 and _NUM_ITEMS.decode(one.request).num_items > 1:
+    if min(steps) == 1 and _NUM_ITEMS.decode(logged.request).num_items > 1:
         return NO_EXPLORATION
-    if isinstance(one.shown.memo, dict) and "swap" in one.shown.memo:
+    if isinstance(logged.shown.memo, dict) and "swap" in logged.shown.memo:
         return NEARBY
     return None
 
 
 def _log_of(lists: Sequence[LoggedList], requests: Sequence[RankRequest], event: str) -> OffPolicyLog:
-    longest = max(len(one.shown.items) for one in lists)
+    longest = max(len(logged.shown.items) for logged in lists)
     items = np.full((len(lists), longest), -1, np.int32)
     rewards = np.zeros((len(lists), longest))
     propensities = np.ones((len(lists), longest))
-    for row, (one, request) in enumerate(zip(lists, requests, strict=True)):
-        place_of = {item.id: place for place, item in enumerate(request.items)}
-        size = len(one.shown.items)
-        items[row, :size] = [place_of[name] for name in one.shown.items]
-        rewards[row, :size] = one.clicks(event)
-        propensities[row, :size] = one.shown.propensities
+    for row, (logged, request) in enumerate(zip(lists, requests, strict=True)):
+        place_of = {item.id: index for index, item in enumerate(request.items)}
+        size = len(logged.shown.items)
+        items[row, :size] = [place_of[name] for name in logged.shown.items]
+        rewards[row, :size] = logged.clicks(event)
+        propensities[row, :size] = logged.shown.propensities
     return OffPolicyLog(items=items, rewards=rewards, contexts=np.arange(len(lists)), propensities=propensities)
 
 
 def _steps(evidence: Evidence, policy: ServedPolicy) -> np.ndarray[Any, np.dtype[np.float64]]:
-    steps = policy.step_probabilities(evidence.requests, [one.shown.items for one in evidence.lists])
+    steps = policy.step_probabilities(evidence.requests, [logged.shown.items for logged in evidence.lists])
     if steps is None:
         raise RankPolicyError(
             f"a candidate of the kind {policy.kind} has no probabilities in closed form, so the log cannot say what it would have earned."
         )
     padded = np.zeros(evidence.log.items.shape)
-    for row, one in enumerate(steps):
-        padded[row, : len(one)] = one
+    for row, list_steps in enumerate(steps):
+        padded[row, : len(list_steps)] = list_steps
     return padded
 
 

@@ -31,12 +31,12 @@ def promote_model(
     """Serve a saved ranker under the name of a policy."""
     serving = serving_version(store, policy)
     if settings is None:
-        known = json.loads(serving.settings) if serving.kind == "ranker" else {}
-        settings = {name: value for name, value in known.items() if name != "model"}
+        serving_settings = json.loads(serving.settings) if serving.kind == "ranker" else {}
+        settings = {name: value for name, value in serving_settings.items() if name != "model"}
     if len(content) > MOST_MODEL_BYTES:
         raise RankPolicyError(f"a model must have at most {MOST_MODEL_BYTES >> 20} MiB; this one has more.")
-    made = checked_candidate(content, settings)
-    stored = json.dumps({**settings, "model": made.model_sha256}, sort_keys=True)
+    candidate = checked_candidate(content, settings)
+    stored = json.dumps({**settings, "model": candidate.model_sha256}, sort_keys=True)
     _deployment(store, policy).promoted(0, share)  # refuses a share before anything is stored
     store.save_model(content, now=now)
     version = store.version_of(policy, "ranker", stored, now=now)
@@ -82,9 +82,9 @@ def checked_candidate(content: bytes, settings: Mapping[str, Any]) -> Any:
 
 
 def _deployment(store: Store, policy: str) -> Deployment:
-    known = deployments(store.changes())
-    if not known:
+    deployed = deployments(store.changes())
+    if not deployed:
         raise RankPolicyError("no policy was served from this database yet. Start 'rankpolicy serve' with it first.")
-    if policy not in known:
-        raise RankPolicyError(unknown_name("policy", policy, known))
-    return known[policy]
+    if policy not in deployed:
+        raise RankPolicyError(unknown_name("policy", policy, deployed))
+    return deployed[policy]

@@ -44,79 +44,79 @@ _ENCODER = msgspec.json.Encoder()
 _DAY = 86_400_000_000
 
 
-def retrain(store: Store, wanted: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
+def retrain(store: Store, plan: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
     """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
 
     Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
     """
-    serving = serving_version(store, wanted.policy)
-    since = now - round(wanted.days * _DAY)
-    lists = [one for one in store.logged(since=since) if one.deadline < now and one.shown.items]
-    if len(lists) < wanted.fewest_lists:
-        return _kept(store, wanted, now, who, f"there are {len(lists)} lists; {wanted.fewest_lists} are needed", {})
-    usable = [one.seq for one in lists if refusal_of(one, now=now) is None]
-    first = usable[-max(1, round(wanted.judged * len(usable)))] if usable else math.inf
+    serving = serving_version(store, plan.policy)
+    since = now - round(plan.days * _DAY)
+    lists = [logged for logged in store.logged(since=since) if logged.deadline < now and logged.shown.items]
+    if len(lists) < plan.fewest_lists:
+        return _kept(store, plan, now, who, f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
+    usable = [logged.seq for logged in lists if refusal_of(logged, now=now) is None]
+    first = usable[-max(1, round(plan.judged * len(usable)))] if usable else math.inf
     usable_seqs = set(usable)
-    to_judge = [one for one in lists if one.seq >= first]
-    to_learn = [one for one in lists if one.seq < first or one.seq not in usable_seqs]
-    bias = estimated_bias(lists, wanted)
-    content, learned = _learned(to_learn, bias, wanted)
-    settings = {"order_by": wanted.order_by}
-    if wanted.order_by == "sampled":
-        settings["temperature"] = wanted.temperature  # type: ignore[assignment]
+    to_judge = [logged for logged in lists if logged.seq >= first]
+    to_learn = [logged for logged in lists if logged.seq < first or logged.seq not in usable_seqs]
+    bias = estimated_bias(lists, plan)
+    content, learned = _learned(to_learn, bias, plan)
+    settings = {"order_by": plan.order_by}
+    if plan.order_by == "sampled":
+        settings["temperature"] = plan.temperature  # type: ignore[assignment]
     candidate = checked_candidate(content, settings)
-    evidence = evidence_of(to_judge, now=now, event=wanted.event)
-    estimate = candidate_value(evidence, candidate, estimator=wanted.estimator, level=wanted.level)
-    own = [one for one in to_judge if one.version == serving.key]
+    evidence = evidence_of(to_judge, now=now, event=plan.event)
+    estimate = candidate_value(evidence, candidate, estimator=plan.estimator, level=plan.level)
+    own_lists = [logged for logged in to_judge if logged.version == serving.key]
     comparison = compared(
         evidence,
         candidate,
         restored(store, serving),
-        own_rewards=own_rewards(own, now=now, event=wanted.event),
-        estimator=wanted.estimator,
-        level=wanted.level,
+        own_rewards=own_rewards(own_lists, now=now, event=plan.event),
+        estimator=plan.estimator,
+        level=plan.level,
     )
     judged = document_of(evidence, estimate, comparison)
-    found = {"bias": None if bias is None else bias.tolist(), "learned": learned, "judged": judged}
+    document = {"bias": None if bias is None else bias.tolist(), "learned": learned, "judged": judged}
     store.save_model(content, now=now)
-    found["model_sha256"] = candidate.model_sha256
-    if wanted.promote == "by hand":
-        return _kept(store, wanted, now, who, "promotion is by hand", found)
+    document["model_sha256"] = candidate.model_sha256
+    if plan.promote == "by hand":
+        return _kept(store, plan, now, who, "promotion is by hand", document)
     if not judged["is_covered"]:
-        return _kept(store, wanted, now, who, "the log lacks lists that the candidate would show", found)
+        return _kept(store, plan, now, who, "the log lacks lists that the candidate would show", document)
     if not comparison.interval[0] > 0:
-        return _kept(store, wanted, now, who, "the lower bound of the difference is not above 0", found)
-    _noted(store, wanted, now, who, {"decision": "promoted"} | found)
-    made = promote_model(
+        return _kept(store, plan, now, who, "the lower bound of the difference is not above 0", document)
+    _noted(store, plan, now, who, {"decision": "promoted"} | document)
+    change = promote_model(
         store,
-        wanted.policy,
+        plan.policy,
         content,
-        share=wanted.share,
+        share=plan.share,
         settings=settings,
         who=who,
         detail="better by the log",
         now=now,
     )
-    return {"decision": "promoted", "version": made.version} | found
+    return {"decision": "promoted", "version": change.version} | document
 
 
-def estimated_bias(lists: Sequence[LoggedList], wanted: Retrain) -> NDArray[np.float64] | None:
+def estimated_bias(lists: Sequence[LoggedList], plan: Retrain) -> NDArray[np.float64] | None:
     """How likely each rank is examined, relative to the first; None where position bias is left in."""
-    if wanted.bias == "none":
+    if plan.bias == "none":
         return None
-    chosen = [one for one in lists if wanted.bias_policy is None or one.shown.policy == wanted.bias_policy]
+    chosen = [logged for logged in lists if plan.bias_policy is None or logged.shown.policy == plan.bias_policy]
     if not chosen:
-        raise RankPolicyError(f"the policy {wanted.bias_policy!r:.80} of bias_policy showed no list in this time.")
+        raise RankPolicyError(f"the policy {plan.bias_policy!r:.80} of bias_policy showed no list in this time.")
     swaps = None
-    if wanted.bias == "swaps":
-        swaps = [(one.shown.memo or {}).get("swap") or (-1, -1) for one in chosen]
+    if plan.bias == "swaps":
+        swaps = [(logged.shown.memo or {}).get("swap") or (-1, -1) for logged in chosen]
     log = log_from_lists(
-        [one.shown.query for one in chosen],
-        [one.shown.items for one in chosen],
-        [one.clicks(wanted.event) for one in chosen],
+        [logged.shown.query for logged in chosen],
+        [logged.shown.items for logged in chosen],
+        [logged.clicks(plan.event) for logged in chosen],
     )
-    found: PositionBias = estimate_position_bias(log, method=wanted.bias, num_resamples=0, swaps=swaps)
-    propensities = np.array(found.propensities, np.float64)
+    estimate: PositionBias = estimate_position_bias(log, method=plan.bias, num_resamples=0, swaps=swaps)
+    propensities = np.array(estimate.propensities, np.float64)
     for rank in range(1, len(propensities)):  # a rank without evidence is taken for the one above it
         if not propensities[rank] > 0:
             propensities[rank] = propensities[rank - 1]
@@ -131,26 +131,26 @@ def relevances_of(
     relevance = (clicks + prior * mean) / (examined impressions + prior), where an impression at a rank counts as examined with the
     propensity of that rank, so that neither position bias nor how often an item was shown has an influence.
     """
-    places: dict[bytes, int] = {}
+    indices: dict[bytes, int] = {}
     requests: list[RankRequest] = []
     clicks: list[NDArray[np.float64]] = []
     examined: list[NDArray[np.float64]] = []
     counts: list[float] = []
-    for one in lists:
-        request = REQUEST.decode(one.request)
+    for logged in lists:
+        request = REQUEST.decode(logged.request)
         key = blake2b(_ENCODER.encode((request.query, request.items)), digest_size=16).digest()
-        place = places.setdefault(key, len(requests))
-        if place == len(requests):
+        index = indices.setdefault(key, len(requests))
+        if index == len(requests):
             requests.append(request)
             clicks.append(np.zeros(len(request.items)))
             examined.append(np.zeros(len(request.items)))
             counts.append(0.0)
-        row_of = {item.id: row for row, item in enumerate(requests[place].items)}
-        rows = [row_of[name] for name in one.shown.items]
+        row_of = {item.id: row for row, item in enumerate(requests[index].items)}
+        rows = [row_of[name] for name in logged.shown.items]
         chances = np.ones(len(rows)) if bias is None else bias[np.minimum(np.arange(len(rows)), len(bias) - 1)]
-        clicks[place][rows] += one.clicks(event)
-        examined[place][rows] += chances
-        counts[place] += 1
+        clicks[index][rows] += logged.clicks(event)
+        examined[index][rows] += chances
+        counts[index] += 1
     all_clicks, all_examined = np.concatenate(clicks), np.concatenate(examined)
     mean = all_clicks.sum() / all_examined.sum()
     with np.errstate(invalid="ignore"):
@@ -221,33 +221,33 @@ def _feature_frame(items: Sequence[Item]) -> tuple[Any, bool]:
 
 
 def _learned(
-    lists: Sequence[LoggedList], bias: NDArray[np.float64] | None, wanted: Retrain
+    lists: Sequence[LoggedList], bias: NDArray[np.float64] | None, plan: Retrain
 ) -> tuple[bytes, dict[str, Any]]:
     """The file of a ranker learned from lists, and facts about what it learned from."""
     from rankpolicy.rankers.members import ranker_class_named
 
-    ranker = ranker_class_named(wanted.method)(**(wanted.settings or {}))
+    ranker = ranker_class_named(plan.method)(**(plan.settings or {}))
     reads_texts = bool(getattr(ranker, "_reads_texts", False))
-    data = training_data(lists, bias, event=wanted.event, prior=wanted.prior, texts=reads_texts)
+    data = training_data(lists, bias, event=plan.event, prior=plan.prior, texts=reads_texts)
     ranker.fit(data, progress=False)
     with tempfile.TemporaryDirectory(prefix="rankpolicy-") as folder:
         path = Path(folder) / "model.rp"
         ranker.save(path)
         content = path.read_bytes()
-    clicks = sum(sum(one.clicks(wanted.event)) for one in lists)
+    clicks = sum(sum(logged.clicks(plan.event)) for logged in lists)
     facts = {"lists": len(lists), "clicks": clicks, "requests": data.num_queries, "items": data.num_items}
-    return content, facts | {"method": wanted.method}
+    return content, facts | {"method": plan.method}
 
 
-def _kept(store: Store, wanted: Retrain, now: int, who: str, why: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    document = {"decision": "kept", "why": why} | dict(found)
-    _noted(store, wanted, now, who, document)
+def _kept(store: Store, plan: Retrain, now: int, who: str, why: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    document = {"decision": "kept", "why": why} | dict(facts)
+    _noted(store, plan, now, who, document)
     return document
 
 
-def _noted(store: Store, wanted: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
+def _noted(store: Store, plan: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
     detail = json.dumps({name: _short(value) for name, value in document.items()})
-    store.add_change(who, "retrain", wanted.policy, detail=detail, now=now)
+    store.add_change(who, "retrain", plan.policy, detail=detail, now=now)
 
 
 def _short(value: Any) -> Any:

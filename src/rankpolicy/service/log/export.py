@@ -65,28 +65,28 @@ def export_log(
     - click_table.parquet where items have texts: what rankers of texts learn from.
     """
     polars = require("polars", "An export")
-    found = _Exported()
-    for one in lists:
-        _add(found, one, versions, event, now)
-    if not found.lists:
+    exported = _Exported()
+    for logged in lists:
+        _add(exported, logged, versions, event, now)
+    if not exported.lists:
         raise RankPolicyError("there is no list to export: none was shown in this time.")
-    frames = {LISTS: _lists_frame(polars, found), ITEMS: _items_frame(polars, found.pairs)}
-    if found.events:
-        frames[EVENTS] = polars.DataFrame(found.events, strict=False)
-    if found.table:
-        frames[CLICK_TABLE] = polars.DataFrame(found.table, strict=False)
+    frames = {LISTS: _lists_frame(polars, exported), ITEMS: _items_frame(polars, exported.pairs)}
+    if exported.events:
+        frames[EVENTS] = polars.DataFrame(exported.events, strict=False)
+    if exported.table:
+        frames[CLICK_TABLE] = polars.DataFrame(exported.table, strict=False)
     for name, frame in frames.items():
         with atomic_write(folder / name) as file:
             frame.write_parquet(file)
     return {name: len(frame) for name, frame in frames.items()}
 
 
-def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str, now: int) -> None:
-    shown, request, clicks = one.shown, REQUEST.decode(one.request), one.clicks(event)
+def _add(exported: _Exported, logged: LoggedList, versions: dict[int, str], event: str, now: int) -> None:
+    shown, request, clicks = logged.shown, REQUEST.decode(logged.request), logged.clicks(event)
     if not shown.items:
         return
     _append(
-        found.lists,
+        exported.lists,
         ranking_id=shown.ranking_id,
         query=shown.query,
         items=shown.items,
@@ -98,67 +98,69 @@ def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str
         num_candidates=len(request.items),
         policy=shown.policy,
         policy_version=shown.policy_version,
-        kind=versions[one.version],
+        kind=versions[logged.version],
         model_sha256=shown.model_sha256,
         mode=shown.mode,
         swap=(shown.memo or {}).get("swap"),
         asked=shown.asked,
         user=request.user,
         context=None if request.context is None else json.dumps(request.context),
-        timestamp=one.stamp / 1e6,
-        is_complete=one.deadline < now,
+        timestamp=logged.stamp / 1e6,
+        is_complete=logged.deadline < now,
     )
-    for logged in one.events:
+    for event_of_list in logged.events:
         _append(
-            found.events,
-            event_id=logged.event_id,
+            exported.events,
+            event_id=event_of_list.event_id,
             ranking_id=shown.ranking_id,
-            item=shown.items[logged.position],
-            position=logged.position + 1,
-            type=logged.type,
-            value=logged.value,
-            timestamp=logged.stamp / 1e6,
-            in_window=logged.in_window,
+            item=shown.items[event_of_list.position],
+            position=event_of_list.position + 1,
+            type=event_of_list.type,
+            value=event_of_list.value,
+            timestamp=event_of_list.stamp / 1e6,
+            in_window=event_of_list.in_window,
         )
     by_id = {item.id: item for item in request.items}
     marks = dict(zip(shown.items, clicks, strict=True))
     for item in request.items:
-        pair = found.pairs.setdefault((shown.query, item.id), _Pair(item))
+        pair = exported.pairs.setdefault((shown.query, item.id), _Pair(item))
         pair.item = item
         pair.shown += item.id in marks
         pair.clicked += marks.get(item.id, 0)
     if all((by_id[name].text or "").strip() for name in shown.items):
-        _add_texts(found, one, request, [by_id[name] for name in shown.items], clicks)
+        _add_texts(exported, logged, request, [by_id[name] for name in shown.items], clicks)
 
 
-def _add_texts(found: _Exported, one: LoggedList, request: RankRequest, items: list[Item], clicks: list[int]) -> None:
-    size = len(next(iter(found.table.values()), []))
+def _add_texts(
+    exported: _Exported, logged: LoggedList, request: RankRequest, items: list[Item], clicks: list[int]
+) -> None:
+    size = len(next(iter(exported.table.values()), []))
     for position, (item, click) in enumerate(zip(items, clicks, strict=True)):
         for name in item.side or {}:
-            if name not in _ROLES and name not in found.sides:
-                found.sides[name] = None
-                found.table[name] = [None] * (size + position)
+            if name not in _ROLES and name not in exported.sides:
+                exported.sides[name] = None
+                exported.table[name] = [None] * (size + position)
         _append(
-            found.table,
-            session=one.shown.ranking_id,
-            query_text=one.shown.query,
+            exported.table,
+            session=logged.shown.ranking_id,
+            query_text=logged.shown.query,
             item_text=item.text,
             item_id=item.id,
             position=position + 1,
             clicked=click,
-            timestamp=one.stamp / 1e6,
+            timestamp=logged.stamp / 1e6,
             user=request.user or "",
-            **{name: (item.side or {}).get(name) for name in found.sides},
+            **{name: (item.side or {}).get(name) for name in exported.sides},
         )
 
 
-def _lists_frame(polars: Any, found: _Exported) -> Any:
+def _lists_frame(polars: Any, exported: _Exported) -> Any:
     lists = {"items": polars.List(polars.String), "clicks": polars.List(polars.Int8)}
     numbers = polars.List(polars.Float64)
     lists["swap"] = polars.List(polars.Int64)
     texts = ("no_propensities", "model_sha256", "user", "context", "asked")
     return polars.DataFrame(
-        found.lists,
+        exported.lists,
         schema_overrides=lists
         | dict.fromkeys(("propensities", "scores"), numbers)
         | dict.fromkeys(texts, polars.String),
@@ -191,7 +193,7 @@ def feature_column(values: list[Any]) -> Any:
 def features_by_name(item: Item) -> dict[str, Any]:
     """Features by name; those of a list are f1, f2, ..."""
     if isinstance(item.features, list):
-        return {f"f{place}": value for place, value in enumerate(item.features, 1)}
+        return {f"f{number}": value for number, value in enumerate(item.features, 1)}
     return item.features or {}
 
 

@@ -193,13 +193,13 @@ class Journal:
 
     def _refuse_rest(self) -> None:
         """Refuse what came while the thread ended. Called in the event loop, so nothing is handed over meanwhile."""
-        left, self._held = self._held, []
+        refused, self._held = self._held, []
         with suppress(queue.Empty):
             while True:
                 if (piece := self._waiting.get_nowait()) is not None:
-                    left.append(piece)
+                    refused.append(piece)
         refusal = UnavailableError(_STOPPING)
-        self._deliver([(piece, refusal) for piece in left])
+        self._deliver([(piece, refusal) for piece in refused])
 
     def _store_held(self) -> None:
         """Have the other process commit what is held, unless something is being committed: who does that calls this again."""
@@ -262,9 +262,9 @@ class Journal:
                     self._writing.release()
                 if self._held:
                     self._call(self._store_held)
-                made = [snapshot() for snapshot in snapshots]  # lists are written meanwhile
-                if made and self._may_write():
-                    self._keep_snapshots(made)
+                finished_snapshots = [snapshot() for snapshot in snapshots]  # lists are written meanwhile
+                if finished_snapshots and self._may_write():
+                    self._keep_snapshots(finished_snapshots)
                     self._writing.release()
                     if self._held:
                         self._call(self._store_held)

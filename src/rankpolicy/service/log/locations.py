@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 AnyStore: TypeAlias = "SqliteStore | PostgresStore"
 
 
-def open_store(place: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> AnyStore:
+def open_store(location: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> AnyStore:
     """The store."""
-    if is_url(place):
+    if is_url(location):
         from rankpolicy.service.log.postgres import PostgresStore
 
-        return PostgresStore(str(place), role=role, check=check)
+        return PostgresStore(str(location), role=role, check=check)
     from rankpolicy.service.log.sqlite import SqliteStore
 
-    return SqliteStore(place, role=role, check=check)
+    return SqliteStore(location, role=role, check=check)
 
 
-def is_url(place: str | os.PathLike[str]) -> bool:
+def is_url(location: str | os.PathLike[str]) -> bool:
     """Whether a place is a PostgreSQL database.
 
     >>> is_url("postgresql://localhost/search"), is_url("rankpolicy.db")
     (True, False)
     """
-    return str(place).startswith(("postgresql://", "postgres://"))
+    return str(location).startswith(("postgresql://", "postgres://"))

@@ -46,11 +46,11 @@ class ReplayedPolicy:
 
 
 def replay(
-    store: Store, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
+    store: Store, made_policy: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
     """Fold the log from its beginning, for every version of every policy that learns."""
     learners = [version for version in store.versions() if SERVED.named(version.kind).learns]
-    return [_replayed(store, version, made(version), until) for version in learners]
+    return [_replayed(store, version, made_policy(version), until) for version in learners]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +89,17 @@ def replay_choices(store: Store) -> ReplayedChoices:
 def _replayed(store: Store, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
     live = LivePolicy(version=version, policy=policy)
     live.begin(store)
-    found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key) if snapshot.seq >= live.applied}
+    snapshots = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key) if snapshot.seq >= live.applied}
     equal: dict[int, bool] = {}
     num_lessons, start = 0, live.applied
-    stops = sorted(seq for seq in found if until is None or seq <= until)
+    stops = sorted(seq for seq in snapshots if until is None or seq <= until)
     for stop in [*stops, until]:
         lessons = store.lessons(version.key, after=start, until=stop)
         while block := list(islice(lessons, LESSONS_AT_ONCE)):
             live.learn(block)
             num_lessons += len(block)
-        if stop in found:
-            equal[stop] = found[stop].is_sound and policy.state() == found[stop].state
+        if stop in snapshots:
+            equal[stop] = snapshots[stop].is_sound and policy.state() == snapshots[stop].state
             start = stop
     return ReplayedPolicy(
         policy=version.policy,

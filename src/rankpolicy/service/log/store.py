@@ -175,12 +175,14 @@ class Store(ABC):
         now
             The time of the service.
         """
-        known = self.versions()
-        mine = [version for version in known if version.policy == policy]
-        for version in mine:
+        versions = self.versions()
+        versions_of_policy = [version for version in versions if version.policy == policy]
+        for version in versions_of_policy:
             if (version.kind, version.settings) == (kind, settings):
                 return version
-        new = PolicyVersion(key=len(known) + 1, policy=policy, number=len(mine) + 1, kind=kind, settings=settings)
+        new = PolicyVersion(
+            key=len(versions) + 1, policy=policy, number=len(versions_of_policy) + 1, kind=kind, settings=settings
+        )
         with self.transaction() as connection:
             self.insert(connection, "policies", (new.key, policy, new.number, kind, settings, now))
             detail = f"{policy} {new.number}: {kind} {settings}"
@@ -322,9 +324,9 @@ class Store(ABC):
     def changes(self) -> list[Change]:
         """All changes, in order."""
         rows = self._checked_rows("changes", "ORDER BY number")
-        for place, row in enumerate(rows):
-            if row[0] != place + 1:
-                raise DamagedStoreError(f"change {place + 1} is missing. Restore the database from a backup.")
+        for index, row in enumerate(rows):
+            if row[0] != index + 1:
+                raise DamagedStoreError(f"change {index + 1} is missing. Restore the database from a backup.")
         return [_CHANGE.decode(body) for _, _, body, _ in rows]
 
     def last_change(self) -> int:
@@ -355,10 +357,10 @@ class Store(ABC):
             What ``transaction`` gave; None makes a transaction.
         """
         with nullcontext(connection) if connection is not None else self.transaction() as connection:
-            known = self.changes()
-            stamp = max([now, *(change.stamp for change in known[-1:])])
-            made = Change(
-                number=len(known) + 1,
+            changes = self.changes()
+            stamp = max([now, *(earlier.stamp for earlier in changes[-1:])])
+            change = Change(
+                number=len(changes) + 1,
                 stamp=stamp,
                 who=who,
                 action=action,
@@ -367,11 +369,11 @@ class Store(ABC):
                 share=share,
                 detail=detail,
             )
-            after = after_change(deployments(known), made)
+            after = after_change(deployments(changes), change)
             if action == "rollback":
-                made = msgspec.structs.replace(made, version=after[policy].stable[-1])
-            self.insert(connection, "changes", (made.number, stamp, _ENCODER.encode(made)))
-            return made
+                change = msgspec.structs.replace(change, version=after[policy].stable[-1])
+            self.insert(connection, "changes", (change.number, stamp, _ENCODER.encode(change)))
+            return change
 
     def save_model(self, content: bytes, *, now: int) -> str:
         """Keep the file of a model under its SHA-256, which is returned.
@@ -427,9 +429,9 @@ class Store(ABC):
             for row in self._each(_LISTS, *span):
                 check_row("rankings", row)
                 seq, _, key, stamp, deadline, shown, request, _, _ = row
-                mine = []
+                list_events = []
                 while ahead is not None and ahead[0] == seq:
-                    mine.append(_logged_event(ahead))
+                    list_events.append(_logged_event(ahead))
                     ahead = next(events, None)
                 if version is None or version == key:
                     yield LoggedList(
@@ -439,7 +441,7 @@ class Store(ABC):
                         deadline=deadline,
                         shown=SHOWN.decode(shown),
                         request=request,
-                        events=mine,
+                        events=list_events,
                     )
 
     def anchor(self, version: int) -> Snapshot | None:
@@ -464,9 +466,9 @@ class Store(ABC):
         A damaged or missing row is an error.
         """
         last, num_deleted, counted = self.last_seq(), self.num_deleted(), 0
-        for table, place in _LONG_TABLES.items():
-            after, end = 0, last if table in LOG else self.rows(f"SELECT max({place}) FROM {table}")[0][0]
-            while rows := self._checked_rows(table, _BLOCK.format(place), after, end, _ROWS_PER_BLOCK):
+        for table, key in _LONG_TABLES.items():
+            after, end = 0, last if table in LOG else self.rows(f"SELECT max({key}) FROM {table}")[0][0]
+            while rows := self._checked_rows(table, _BLOCK.format(key), after, end, _ROWS_PER_BLOCK):
                 after = rows[-1][0]
                 counted += len(rows) if table in LOG else 0
                 yield len(rows)
@@ -556,19 +558,19 @@ def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
     )
 
 
-def check_format(name: str, found: int, own: int) -> None:
+def check_format(name: str, stored: int, readable: int) -> None:
     """Refuse a database of another format, and say what to do with it.
 
     >>> check_format("shop.db", 2, 1)
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: shop.db has format 2, of a newer rankpolicy; this one reads format 1. Update rankpolicy.
     """
-    if found > own:
+    if stored > readable:
         raise RankPolicyError(
-            f"{name} has format {found}, of a newer rankpolicy; this one reads format {own}. Update rankpolicy."
+            f"{name} has format {stored}, of a newer rankpolicy; this one reads format {readable}. Update rankpolicy."
         )
-    if found < own:
+    if stored < readable:
         raise RankPolicyError(
-            f"{name} has format {found}, of an older rankpolicy; this one reads format {own}. "
+            f"{name} has format {stored}, of an older rankpolicy; this one reads format {readable}. "
             "Nothing was changed. A server converts a file that it can read when it starts: rankpolicy serve."
         )

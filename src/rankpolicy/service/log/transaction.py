@@ -147,8 +147,8 @@ class Transaction:
             piece.shown.ranking_id for piece in self._work if isinstance(piece, NewRanking) and not piece.has_fresh_id
         }
         named = shown | {event.ranking_id for event in events}
-        found = self._tables.rankings(named) if named else ()
-        self._rankings = {ranking.shown.ranking_id: ranking for ranking in found}
+        rankings = self._tables.rankings(named) if named else ()
+        self._rankings = {ranking.shown.ranking_id: ranking for ranking in rankings}
         ids = {event.event_id for event in events}
         self._bodies = dict(self._tables.event_bodies(ids)) if ids else {}
         clicked = {event.ranking_id for event in events if event.type == CLICK}
@@ -163,10 +163,10 @@ class Transaction:
 
     def _store_ranking(self, new: NewRanking) -> StoredRanking | Exception:
         ranking_id = new.shown.ranking_id
-        known = self._rankings.get(ranking_id)
-        if known is not None:
-            if known.request_hash == new.request_hash:
-                return known
+        stored_before = self._rankings.get(ranking_id)
+        if stored_before is not None:
+            if stored_before.request_hash == new.request_hash:
+                return stored_before
             return ConflictError(f"ranking_id {ranking_id!r:.80} was used before, for another request. Take a new id.")
         seq, now, deadline = self._next(), self._now, self._now + new.window
         stored = StoredRanking(
@@ -190,10 +190,10 @@ class Transaction:
 
     def _store_event(self, event: NewEvent, window: int) -> Fate:
         body = ENCODER.encode(event)
-        known = self._bodies.get(event.event_id)
-        if known is not None:
+        body_before = self._bodies.get(event.event_id)
+        if body_before is not None:
             # Not the bytes: rows of older versions hold defaults too.
-            return "duplicate" if EVENT.decode(known) == event else "conflict"
+            return "duplicate" if EVENT.decode(body_before) == event else "conflict"
         ranking = self._rankings.get(event.ranking_id)
         if ranking is None:
             seq = self._add_event(event.event_id, "orphan", None, None, body)

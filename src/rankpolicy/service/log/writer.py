@@ -25,8 +25,8 @@ Work = NewRanking | NewEvents
 class Writer:
     """Another process that commits, for the event loop without waiting and for a thread that waits. One order at a time."""
 
-    def __init__(self, place: str, *, locks: Sequence[int] = ()) -> None:
-        self._place, self._locks = place, tuple(locks)
+    def __init__(self, location: str, *, locks: Sequence[int] = ()) -> None:
+        self._place, self._locks = location, tuple(locks)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._done: Callable[[Committed | Exception], None] | None = None
         self._work: Sequence[Work] = ()
@@ -120,8 +120,8 @@ class Writer:
             process_group=0,  # Ctrl-C is for the server
         )
         assert process.stdin is not None
-        with suppress(BrokenPipeError), process.stdin as told:  # the first order says that it has ended
-            told.write(os.fsencode(self._place))
+        with suppress(BrokenPipeError), process.stdin as stdin:  # the first order says that it has ended
+            stdin.write(os.fsencode(self._place))
         return process
 
     def _asked(self, order: Order) -> bytes:

@@ -57,7 +57,7 @@ def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Comm
     answer = _ANSWER.decode(message)
     if answer.failure is not None:
         raise _FAILURES.get(answer.failed, RuntimeError)(answer.failure)
-    outcomes = [_outcome(piece, said) for piece, said in zip(work, answer.outcomes, strict=True)]
+    outcomes = [_outcome(piece, outcome) for piece, outcome in zip(work, answer.outcomes, strict=True)]
     return Committed(
         outcomes=outcomes,
         lessons=answer.lessons,
@@ -66,13 +66,13 @@ def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Comm
     )
 
 
-def _outcome(piece: NewRanking | NewEvents, said: Said) -> Outcome:
-    if said is None and isinstance(piece, NewRanking):
+def _outcome(piece: NewRanking | NewEvents, outcome: Said) -> Outcome:
+    if outcome is None and isinstance(piece, NewRanking):
         return piece
-    if isinstance(said, str):
-        return ConflictError(said)
-    assert said is not None
-    return said
+    if isinstance(outcome, str):
+        return ConflictError(outcome)
+    assert outcome is not None
+    return outcome
 
 
 def answer_of(committed: Committed, work: Sequence[NewRanking | NewEvents]) -> Answer:

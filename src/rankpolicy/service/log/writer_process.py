@@ -17,7 +17,7 @@ from rankpolicy.service.log.writer_messages import ENCODER, Answer, Incoming, Or
 from rankpolicy.types import RankPolicyError
 
 
-def write_for(place: str, ends: list[socket.socket]) -> None:
+def write_for(location: str, ends: list[socket.socket]) -> None:
     """Do what a server orders, until it is gone."""
     store: Store | None = None
     incoming = {end.fileno(): (end, Incoming(end)) for end in ends}
@@ -26,7 +26,7 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
         watched.register(number, select.POLLIN)
     try:
         with suppress(RankPolicyError):  # tried again with the first order, which says what is wrong
-            store = _opened(place)
+            store = _opened(location)
         while True:
             for number, _ in watched.poll():
                 end, messages = incoming[number]
@@ -34,7 +34,7 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
                 assert message is not None  # the sockets wait for it
                 try:
                     order = order_in(message)
-                    store = store or _opened(place)
+                    store = store or _opened(location)
                     answer = _done(store, order)
                 except Exception as error:
                     answer = Answer(failure=str(error), failed=type(error).__name__)
@@ -46,8 +46,8 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
             store.close()
 
 
-def _opened(place: str) -> Store:
-    store = open_store(place, role="writer", check="none")
+def _opened(location: str) -> Store:
+    store = open_store(location, role="writer", check="none")
     store.begin_to_serve()
     return store
 
@@ -65,8 +65,8 @@ def main() -> None:
     for ending in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which says when it has ended
         signal.signal(ending, signal.SIG_IGN)
     gc.set_threshold(50_000, 20, 100)
-    place = os.fsdecode(sys.stdin.buffer.read())
-    write_for(place, [socket.socket(fileno=int(number)) for number in sys.argv[1:]])
+    location = os.fsdecode(sys.stdin.buffer.read())
+    write_for(location, [socket.socket(fileno=int(number)) for number in sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
     tables = as_tables(of)
     if len(tables) != number:
         raise RankPolicyError(f"of must be {number} table(s) of settings, each with a kind; got {len(tables)}.")
-    made = []
+    members = []
     for table in tables:
         if not isinstance(table, Mapping) or "kind" not in table:
             raise RankPolicyError(f"of must be tables of settings, each with a kind; got {table!r:.80}.")
@@ -28,25 +28,25 @@ def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
             raise RankPolicyError(f"a policy of the kind {table['kind']} cannot be inside another.")
         settings = {name: value for name, value in table.items() if name != "kind"}
         try:
-            made.append(SERVED.named(table["kind"])(**settings))
+            members.append(SERVED.named(table["kind"])(**settings))
         except TypeError as error:
             raise RankPolicyError(f"settings of {table['kind']} are incomplete ({error}).") from None
-    return tuple(made)
+    return tuple(members)
 
 
-def as_tables(of: Any) -> list[Any]:
+def as_tables(setting: Any) -> list[Any]:
     """The setting ``of`` as a list of tables."""
-    if isinstance(of, Mapping):
-        return [of]
-    return list(of) if isinstance(of, Sequence) and not isinstance(of, str) else [of]
+    if isinstance(setting, Mapping):
+        return [setting]
+    return list(setting) if isinstance(setting, Sequence) and not isinstance(setting, str) else [setting]
 
 
 def packed(magic: bytes, counts: Sequence[int], states: Sequence[bytes]) -> bytes:
     """Counts and the states of members as one state."""
-    parts = [magic, struct.pack(f"<{len(counts)}q", *counts)]
+    blocks = [magic, struct.pack(f"<{len(counts)}q", *counts)]
     for state in states:
-        parts += [struct.pack("<Q", len(state)), state]
-    return b"".join(parts)
+        blocks += [struct.pack("<Q", len(state)), state]
+    return b"".join(blocks)
 
 
 def unpacked(magic: bytes, num_counts: int, num_states: int, state: bytes) -> tuple[list[int], list[bytes]]:
@@ -55,17 +55,17 @@ def unpacked(magic: bytes, num_counts: int, num_states: int, state: bytes) -> tu
     >>> unpacked(b"m", 1, 1, packed(b"m", [7], [b"ab"]))
     ([7], [b'ab'])
     """
-    place = len(magic) + 8 * num_counts
-    if not state.startswith(magic) or len(state) < place:
+    start = len(magic) + 8 * num_counts
+    if not state.startswith(magic) or len(state) < start:
         raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
     counts = list(struct.unpack_from(f"<{num_counts}q", state, len(magic)))
     states = []
     for _ in range(num_states):
-        (size,) = struct.unpack_from("<Q", state.ljust(place + 8, b"\xff"), place)
-        if place + 8 + size > len(state):
+        (size,) = struct.unpack_from("<Q", state.ljust(start + 8, b"\xff"), start)
+        if start + 8 + size > len(state):
             raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
-        states.append(state[place + 8 : place + 8 + size])
-        place += 8 + size
-    if place != len(state):
+        states.append(state[start + 8 : start + 8 + size])
+        start += 8 + size
+    if start != len(state):
         raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
     return counts, states

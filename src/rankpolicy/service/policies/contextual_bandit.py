@@ -59,7 +59,7 @@ class ContextualBandit(ServedPolicy):
         ranking = np.empty(min(request.cutoff, len(rows)), np.int64)
         memory = self._bandit.memory._replace(features=rows)
         self._bandit.program().rank(memory, np.arange(len(rows)), generator, ranking)
-        shown = [request.items[place].id for place in ranking]
+        shown = [request.items[index].id for index in ranking]
         how = "one draw of all parameters" if self.bandit.endswith("ts") else "what was learned; only ties are drawn"
         return Ordered(
             items=shown,
@@ -73,9 +73,9 @@ class ContextualBandit(ServedPolicy):
 
     def frozen(self, request: RankRequest) -> Self:
         """A copy."""
-        made = copy(self)
-        made.restore(self.state())
-        return made
+        frozen = copy(self)
+        frozen.restore(self.state())
+        return frozen
 
     def warm_up(self) -> None:
         """Load compiled code; changes nothing."""
@@ -117,11 +117,11 @@ class ContextualBandit(ServedPolicy):
     def _made(self) -> AnyIndexBandit:
         # One item with empty features: the statistics do not depend on the number of items.
         chosen = {"features": np.zeros((1, self._size)), **(self.settings or {})}
-        made = BANDITS.named(self.bandit)(num_items=1, cutoff=1, **chosen)
-        assert isinstance(made, AnyIndexBandit)
-        if made.discount < 1 or made.window is not None:
+        bandit = BANDITS.named(self.bandit)(num_items=1, cutoff=1, **chosen)
+        assert isinstance(bandit, AnyIndexBandit)
+        if bandit.discount < 1 or bandit.window is not None:
             raise RankPolicyError("a contextual bandit cannot forget lists: leave discount at 1 and window at None.")
-        return made
+        return bandit
 
     def _rows(self, request: RankRequest, names: Sequence[str]) -> NDArray[np.float64]:
         by_id = {item.id: item for item in request.items}
@@ -136,16 +136,16 @@ class ContextualBandit(ServedPolicy):
         return rows
 
     def _row(self, item: Any) -> list[Any]:
-        given = item.features
+        features = item.features
         if self.features:
-            if not isinstance(given, dict):
+            if not isinstance(features, dict):
                 raise RankPolicyError(
                     f"item {item.id!r:.80} must have features by name: {', '.join(self.features)[:200]}."
                 )
-            missing = [name for name in self.features if name not in given]
+            missing = [name for name in self.features if name not in features]
             if missing:
                 raise RankPolicyError(f"item {item.id!r:.80} must have the feature {missing[0]!r:.80}.")
-            return [given[name] for name in self.features]
-        if not isinstance(given, list) or len(given) != self._size:
+            return [features[name] for name in self.features]
+        if not isinstance(features, list) or len(features) != self._size:
             raise RankPolicyError(f"item {item.id!r:.80} must have a list of {self._size} features.")
-        return given
+        return features

@@ -58,8 +58,8 @@ class Interleaved(ServedPolicy):
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
         """A list of items of both policies."""
-        whole = msgspec.structs.replace(request, cutoff=max(1, len(request.items)))
-        both = [member.order(whole, generator=generator) for member in self.members]
+        uncut = msgspec.structs.replace(request, cutoff=max(1, len(request.items)))
+        both = [member.order(uncut, generator=generator) for member in self.members]
         size = min(request.cutoff, len(request.items))
         orders = [ordered.items for ordered in both]
         steps: list[float] | None
@@ -77,9 +77,9 @@ class Interleaved(ServedPolicy):
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Let both policies learn, and count who was preferred."""
-        for place, member in enumerate(self.members):
+        for index, member in enumerate(self.members):
             if member.learns:
-                member.learn([msgspec.structs.replace(one, memo=one.memo["of"][place]) for one in lessons])
+                member.learn([msgspec.structs.replace(taught, memo=taught.memo["of"][index]) for taught in lessons])
         for lesson in lessons:
             # Twice the credit of the first minus all clicks: above 0 where the first has more than half.
             clicked = [credit for credit, mark in zip(lesson.memo["credit"], lesson.clicks, strict=True) if mark]
@@ -97,8 +97,8 @@ class Interleaved(ServedPolicy):
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned."""
         counts, states = unpacked(_MAGIC, 3, 2, state)
-        for member, one in zip(self.members, states, strict=True):
-            member.restore(one)
+        for member, member_state in zip(self.members, states, strict=True):
+            member.restore(member_state)
         self._wins, self._losses, self._ties = counts
 
     def report(self) -> dict[str, Any]:
@@ -107,18 +107,18 @@ class Interleaved(ServedPolicy):
         preference = (wins - losses) / lists, with a normal interval; the policies differ where it does not hold 0.
         """
         lists = self._wins + self._losses + self._ties
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "wins": self._wins,
             "losses": self._losses,
             "ties": self._ties,
             "verdict": "too few lists",
         }
         if lists < 2:
-            return found
+            return document
         mean = (self._wins - self._losses) / lists
         error = 1.96 * math.sqrt(max(0.0, (self._wins + self._losses) / lists - mean**2) / (lists - 1))
         verdict = "first" if mean - error > 0 else "second" if mean + error < 0 else "undecided"
-        return found | {"preference": mean, "interval": [mean - error, mean + error], "verdict": verdict}
+        return document | {"preference": mean, "interval": [mean - error, mean + error], "verdict": verdict}
 
 
 def team_draft(
@@ -157,12 +157,12 @@ def probabilistic(
     for _ in range(size):
         chances: NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
         team = int(generator.random() < 0.5)
-        place = min(int(np.searchsorted(np.cumsum(chances[team]), generator.random(), side="right")), len(names) - 1)
-        while weights[team, place] == 0:  # rounding at the end of the sum
-            place -= 1
-        both = chances[:, place]
-        shown.append(names[place])
+        index = min(int(np.searchsorted(np.cumsum(chances[team]), generator.random(), side="right")), len(names) - 1)
+        while weights[team, index] == 0:  # rounding at the end of the sum
+            index -= 1
+        both = chances[:, index]
+        shown.append(names[index])
         credit.append(float(both[0] / both.sum()))
         steps.append(float(both.sum() / 2))
-        weights[:, place] = 0
+        weights[:, index] = 0
     return shown, credit, steps

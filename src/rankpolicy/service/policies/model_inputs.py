@@ -25,12 +25,12 @@ class ModelInputs:
     def given_to(self, method: str, requests: Sequence[RankRequest]) -> Any:
         """What ``predict`` or ``policy`` of the ranker returns for the items of requests, one query per request."""
         groups = [item.group for request in requests for item in request.items]
-        more = {"protected": groups} if all(group is not None for group in groups) else {}
+        options = {"protected": groups} if all(group is not None for group in groups) else {}
         if self._ranker._reads_texts:
-            return getattr(self._ranker, method)(self._click_table(requests), **more)
+            return getattr(self._ranker, method)(self._click_table(requests), **options)
         matrix = self._matrix([item for request in requests for item in request.items])
-        categories = {name: tuple(known) for name, known in (self._ranker.categories_ or {}).items()}
-        reads_rows_alone = len(requests) == 1 and not more and not categories and not self._ranker._needs_queries
+        categories = {name: tuple(values) for name, values in (self._ranker.categories_ or {}).items()}
+        reads_rows_alone = len(requests) == 1 and not options and not categories and not self._ranker._needs_queries
         if method == "predict" and reads_rows_alone:
             return self._ranker.predict(matrix)
         dataset = from_arrays(
@@ -38,7 +38,7 @@ class ModelInputs:
             group=[len(request.items) for request in requests],
             feature_names=self._ranker.feature_names_ if categories else None,
         )
-        return getattr(self._ranker, method)(replace(dataset, categories=categories or None), **more)
+        return getattr(self._ranker, method)(replace(dataset, categories=categories or None), **options)
 
     def _click_table(self, requests: Sequence[RankRequest]) -> Any:
         polars = require("polars", "A ranker of texts")

@@ -82,9 +82,9 @@ class BanditPolicy(ServedPolicy):
 
     def frozen(self, request: RankRequest) -> Self:
         """A policy that knows what this one knows about the query and its items."""
-        made = copy(self)
-        made._know(*self._bandit._entries_of(request.query, [item.id for item in request.items]))
-        return made
+        frozen = copy(self)
+        frozen._know(*self._bandit._entries_of(request.query, [item.id for item in request.items]))
+        return frozen
 
     def warm_up(self) -> None:
         """Load compiled code, so that the first user does not wait for it; changes nothing."""
@@ -157,13 +157,13 @@ class BanditPolicy(ServedPolicy):
 
     def _forget(self, forgotten: NDArray[np.uint64]) -> None:
         arrays = self._bandit._arrays()
-        kept = ~np.isin(arrays["keys"], forgotten)
-        self._know(arrays["keys"][kept], arrays["counts"][kept])
+        is_remembered = ~np.isin(arrays["keys"], forgotten)
+        self._know(arrays["keys"][is_remembered], arrays["counts"][is_remembered])
 
     def _know(self, keys: NDArray[np.uint64], counts: NDArray[np.uint32]) -> None:
         self._bandit = self._made()
-        own = self._bandit._arrays()
-        self._bandit._restore({"keys": keys, "counts": counts, "generator": own["generator"]})
+        arrays = self._bandit._arrays()
+        self._bandit._restore({"keys": keys, "counts": counts, "generator": arrays["generator"]})
 
     def _made(self) -> QueryBandit:
         return QueryBandit(bandit=self.bandit, cutoff=MOST_ITEMS, bandit_settings=self.settings)

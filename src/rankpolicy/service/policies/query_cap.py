@@ -43,16 +43,16 @@ class QueryCap:
 
     def copied(self) -> Callable[[], bytes]:
         """What makes bytes of everything that is known now, later and in any thread; items in sorted order."""
-        known = list(self._items.items())
-        return lambda: _ENCODER.encode([(query, sorted(items)) for query, items in known])
+        remembered = list(self._items.items())
+        return lambda: _ENCODER.encode([(query, sorted(items)) for query, items in remembered])
 
     def restore(self, content: bytes) -> None:
         """Know what ``copied`` made bytes of."""
         try:
-            found = _DECODER.decode(content)
+            remembered = _DECODER.decode(content)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.") from None
-        self._items = OrderedDict((query, dict.fromkeys(items)) for query, items in found)
+        self._items = OrderedDict((query, dict.fromkeys(items)) for query, items in remembered)
 
     def _forgotten(self) -> NDArray[np.uint64]:
         keys = []

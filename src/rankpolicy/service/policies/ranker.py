@@ -75,15 +75,15 @@ class RankerPolicy(ServedPolicy):
             return self._drawn_from_mixture(request, generator)
         scores = self._scores([request])[0]
         if self.order_by == "sorted":
-            places = np.argsort(-scores, kind="stable")[: request.cutoff]
-            propensities = [1.0] * len(places)
+            indices = np.argsort(-scores, kind="stable")[: request.cutoff]
+            propensities = [1.0] * len(indices)
         else:
             log_weights = self._log_weights(scores)
-            places = np.argsort(-(log_weights + generator.gumbel(size=len(scores))), kind="stable")[: request.cutoff]
-            propensities = np.exp(log_propensities(log_weights, places)).tolist()
+            indices = np.argsort(-(log_weights + generator.gumbel(size=len(scores))), kind="stable")[: request.cutoff]
+            propensities = np.exp(log_propensities(log_weights, indices)).tolist()
         return Ordered(
-            items=[request.items[place].id for place in places],
-            scores=scores[places].tolist(),
+            items=[request.items[index].id for index in indices],
+            scores=scores[indices].tolist(),
             propensities=propensities,
         )
 
@@ -93,34 +93,39 @@ class RankerPolicy(ServedPolicy):
         """The probability of each item of lists given those above it."""
         steps: list[list[float]] = []
         for start in range(0, len(requests), _AT_ONCE):
-            part = requests[start : start + _AT_ONCE]
-            steps += self._steps(part, lists[start : start + _AT_ONCE])
+            block = requests[start : start + _AT_ONCE]
+            steps += self._steps(block, lists[start : start + _AT_ONCE])
         return steps
 
     def _steps(self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]) -> list[list[float]]:
-        places = []
+        indices = []
         for request, shown in zip(requests, lists, strict=True):
-            place_of = {item.id: place for place, item in enumerate(request.items)}
-            places.append(np.array([place_of[name] for name in shown], np.int64))
+            place_of = {item.id: index for index, item in enumerate(request.items)}
+            indices.append(np.array([place_of[name] for name in shown], np.int64))
         if self._is_mixture and self.order_by == "sampled":
             rankings, weights = self._mixture(requests)
-            return [_mixture_steps(rankings[:, row], weights[:, row], mine) for row, mine in enumerate(places)]
+            return [
+                _mixture_steps(rankings[:, row], weights[:, row], shown_indices)
+                for row, shown_indices in enumerate(indices)
+            ]
         scores = self._scores(requests)
         if self.order_by == "sampled":
             return [
-                np.exp(log_propensities(self._log_weights(one), mine)).tolist()
-                for one, mine in zip(scores, places, strict=True)
+                np.exp(log_propensities(self._log_weights(request_scores), shown_indices)).tolist()
+                for request_scores, shown_indices in zip(scores, indices, strict=True)
             ]
-        orders = [np.argsort(-one, kind="stable").tolist() for one in scores]
-        return [steps_of_order(order, mine.tolist()) for order, mine in zip(orders, places, strict=True)]
+        orders = [np.argsort(-request_scores, kind="stable").tolist() for request_scores in scores]
+        return [
+            steps_of_order(order, shown_indices.tolist()) for order, shown_indices in zip(orders, indices, strict=True)
+        ]
 
     def _drawn_from_mixture(self, request: RankRequest, generator: np.random.Generator) -> Ordered:
         rankings, weights = self._mixture([request])
         chosen = rankings[generator.choice(len(weights), p=weights[:, 0] / weights[:, 0].sum()), 0]
-        places = chosen[: min(request.cutoff, len(request.items))]
+        indices = chosen[: min(request.cutoff, len(request.items))]
         return Ordered(
-            items=[request.items[place].id for place in places],
-            propensities=_mixture_steps(rankings[:, 0], weights[:, 0], places),
+            items=[request.items[index].id for index in indices],
+            propensities=_mixture_steps(rankings[:, 0], weights[:, 0], indices),
         )
 
     def _mixture(self, requests: Sequence[RankRequest]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -160,7 +165,7 @@ class RankerPolicy(ServedPolicy):
         return is_mixture
 
 
-def log_propensities(log_weights: NDArray[np.float64], places: NDArray[Any]) -> NDArray[np.float64]:
+def log_propensities(log_weights: NDArray[np.float64], indices: NDArray[Any]) -> NDArray[np.float64]:
     """Logarithm of the Plackett-Luce probability of each placed item given those above it.
 
     log P(position p) = s_{r(p)} - log sum_{j not placed above p} exp(s_j)
@@ -168,23 +173,25 @@ def log_propensities(log_weights: NDArray[np.float64], places: NDArray[Any]) -> 
     >>> np.exp(log_propensities(np.log([3.0, 2.0, 1.0]), np.array([0, 1]))).round(6)  # 3/6, then 2/3
     array([0.5     , 0.666667])
     """
-    placed = log_weights[places]
-    never = np.delete(log_weights, places)
-    rest = np.logaddexp.reduce(never) if len(never) else -np.inf
-    remaining = np.logaddexp.accumulate(np.concatenate([[rest], placed[::-1]]))[1:][::-1]
-    found: NDArray[np.float64] = placed - remaining
-    return found
+    placed = log_weights[indices]
+    never = np.delete(log_weights, indices)
+    log_unplaced = np.logaddexp.reduce(never) if len(never) else -np.inf
+    remaining = np.logaddexp.accumulate(np.concatenate([[log_unplaced], placed[::-1]]))[1:][::-1]
+    log_steps: NDArray[np.float64] = placed - remaining
+    return log_steps
 
 
-def _mixture_steps(rankings: NDArray[np.int64], weights: NDArray[np.float64], places: NDArray[np.int64]) -> list[float]:
+def _mixture_steps(
+    rankings: NDArray[np.int64], weights: NDArray[np.float64], indices: NDArray[np.int64]
+) -> list[float]:
     """The probability of each placed item given those above it, under a mixture of rankings (ranking, position).
 
     >>> _mixture_steps(np.array([[0, 1], [1, 0]]), np.array([0.75, 0.25]), np.array([1, 0]))
     [0.25, 1.0]
     """
     steps, reaching = [], weights / weights.sum()
-    for position, place in enumerate(places):
+    for position, item in enumerate(indices):
         above = reaching.sum()
-        reaching = reaching * (rankings[:, position] == place)
+        reaching = reaching * (rankings[:, position] == item)
         steps.append(min(1.0, float(reaching.sum() / above)) if above > 0 else 0.0)
     return steps

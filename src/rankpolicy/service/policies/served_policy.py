@@ -92,9 +92,9 @@ class ServedPolicy(ABC):
         """
         if not self.members:
             return self
-        made = copy(self)
-        made.members = tuple(member.frozen(request) for member in self.members)
-        return made
+        frozen = copy(self)
+        frozen.members = tuple(member.frozen(request) for member in self.members)
+        return frozen
 
     def warm_up(self) -> None:
         """Load compiled code and libraries, so that the first user does not wait for them; changes nothing."""

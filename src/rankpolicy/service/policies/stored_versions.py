@@ -26,20 +26,20 @@ def policy_of_version(version: PolicyVersion, models: Models = lambda sha256: No
 
 def policy_of_content(content: bytes, settings: Mapping[str, Any]) -> ServedPolicy:
     """A ranker from the bytes of its file."""
-    with _with_files({"model": "", **settings}, lambda sha256: content) as made:
-        return SERVED.named("ranker")(**made)
+    with _with_files({"model": "", **settings}, lambda sha256: content) as chosen_settings:
+        return SERVED.named("ranker")(**chosen_settings)
 
 
-def stored_settings(policy: ServedPolicy, given: Mapping[str, Any]) -> dict[str, Any]:
+def stored_settings(policy: ServedPolicy, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as the database keeps them: a model is named by the hash of its file, not by where it lies."""
-    stored = dict(given)
+    stored = dict(settings)
     if policy.model_sha256 is not None:
         stored["model"] = policy.model_sha256
     if policy.members:
         nested = [
-            {"kind": one["kind"]}
-            | stored_settings(member, {name: value for name, value in one.items() if name != "kind"})
-            for member, one in zip(policy.members, as_tables(given.get("of", [])), strict=False)
+            {"kind": table["kind"]}
+            | stored_settings(member, {name: value for name, value in table.items() if name != "kind"})
+            for member, table in zip(policy.members, as_tables(settings.get("of", [])), strict=False)
         ]
         if nested:
             stored["of"] = nested
@@ -48,8 +48,8 @@ def stored_settings(policy: ServedPolicy, given: Mapping[str, Any]) -> dict[str,
 
 def models_of(policy: ServedPolicy) -> list[bytes]:
     """The files of the models in a policy."""
-    own = policy.model_content()
-    return ([] if own is None else [own]) + [content for member in policy.members for content in models_of(member)]
+    model = policy.model_content()
+    return ([] if model is None else [model]) + [content for member in policy.members for content in models_of(member)]
 
 
 @contextmanager
@@ -71,5 +71,5 @@ def _placed(settings: Mapping[str, Any], models: Models, folder: str) -> dict[st
         with open(placed["model"], "wb") as file:
             file.write(content)
     if "of" in placed:
-        placed["of"] = [_placed(one, models, folder) for one in as_tables(placed["of"])]
+        placed["of"] = [_placed(table, models, folder) for table in as_tables(placed["of"])]
     return placed

@@ -88,7 +88,9 @@ class RandomSwap(ServedPolicy):
         possible += [(0.5 / len(pairs), _swapped(base, *pair)) for pair in pairs]
         steps, above = [], 1.0
         for position, item in enumerate(shown):
-            possible = [(chance, one) for chance, one in possible if position < len(one) and one[position] == item]
+            possible = [
+                (chance, order) for chance, order in possible if position < len(order) and order[position] == item
+            ]
             reached = sum(chance for chance, _ in possible)
             steps.append(min(1.0, reached / above) if above > 0 else 0.0)
             above = reached
@@ -96,6 +98,6 @@ class RandomSwap(ServedPolicy):
 
 
 def _swapped(items: Sequence[str], first: int, second: int) -> list[str]:
-    made = list(items)
-    made[first], made[second] = made[second], made[first]
-    return made
+    swapped = list(items)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    return swapped

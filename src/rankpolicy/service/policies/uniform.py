@@ -24,10 +24,10 @@ class UniformLists(ServedPolicy):
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
         """A random list."""
         num_items = len(request.items)
-        places = generator.permutation(num_items)[: request.cutoff].tolist()
+        indices = generator.permutation(num_items)[: request.cutoff].tolist()
         return Ordered(
-            items=[request.items[place].id for place in places],
-            propensities=[1.0 / (num_items - position) for position in range(len(places))],
+            items=[request.items[index].id for index in indices],
+            propensities=[1.0 / (num_items - position) for position in range(len(indices))],
         )
 
     def step_probabilities(

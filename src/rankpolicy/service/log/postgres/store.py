@@ -99,7 +99,7 @@ class PostgresStore(Store):
         with self._locked_log() as (connection, seq, stamp):
             now = max(now, stamp)
             rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
-            others: list[Lesson] = [self._lesson_of(row) for row in rows]
+            lessons_of_others: list[Lesson] = [self._lesson_of(row) for row in rows]
             transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now, soon=soon)
             committed = transaction.run()
             if transaction.seq > seq:
@@ -109,7 +109,7 @@ class PostgresStore(Store):
         deadline = committed.next_deadline
         return Committed(
             outcomes=committed.outcomes,
-            lessons=[*others, *committed.lessons],
+            lessons=[*lessons_of_others, *committed.lessons],
             next_deadline=look_again if deadline is None else min(deadline, look_again),
         )
 
@@ -199,8 +199,8 @@ class PostgresStore(Store):
     def _check_format(self) -> None:
         if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
             raise RankPolicyError(f"{self.name} has no tables of a service yet. Start one: rankpolicy serve.")
-        (found,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        check_format(self.name, int(found), FORMAT)
+        (number,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        check_format(self.name, int(number), FORMAT)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -247,10 +247,10 @@ def import_psycopg() -> Any:
 
 def _without_password(psycopg: Any, url: str) -> str:
     try:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
+        options = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
         raise RankPolicyError("store must be postgresql://user@host/database; got something else.") from None
-    return f"the database {parts.get('dbname', 'postgres')} on {parts.get('host', 'this machine')}"
+    return f"the database {options.get('dbname', 'postgres')} on {options.get('host', 'this machine')}"
 
 
 def _first_line(error: Exception) -> str:

@@ -42,11 +42,11 @@ class PostgresTables:
         return self._rows(_PARKED, list(ranking_ids), now)
 
     def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
-        found = self._rows(_DUE, now, most)
-        for _, ranking_seq, *row in found:
+        rows = self._rows(_DUE, now, most)
+        for _, ranking_seq, *row in rows:
             if row[0] is None:
                 raise DamagedStoreError(f"list {ranking_seq} is missing. Restore the database from a backup.")
-        return [(clicks, ranking_of(tuple(row))) for clicks, _, *row in found]
+        return [(clicks, ranking_of(tuple(row))) for clicks, _, *row in rows]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         with self._connection.cursor() as cursor:
@@ -66,8 +66,8 @@ class PostgresTables:
         )
 
     def next_deadline(self) -> int | None:
-        ((found,),) = self._rows("SELECT min(deadline) FROM pending")
-        return None if found is None else int(found)
+        ((deadline,),) = self._rows("SELECT min(deadline) FROM pending")
+        return None if deadline is None else int(deadline)
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return list(self._connection.execute(statement, values).fetchall())

@@ -32,10 +32,10 @@ def import_apsw() -> Any:
         import apsw
     except ImportError:
         raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
-    found, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
-    if tuple(map(int, found.split("."))) < OLDEST_SQLITE:
+    installed, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
+    if tuple(map(int, installed.split("."))) < OLDEST_SQLITE:
         raise MissingDependencyError(
-            f"The service needs SQLite {oldest} or later; apsw has {found}: pip install -U apsw"
+            f"The service needs SQLite {oldest} or later; apsw has {installed}: pip install -U apsw"
         )
     return apsw
 
@@ -92,11 +92,11 @@ def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
     apsw = import_apsw()
     pragma = "integrity_check" if thorough else "quick_check"
     try:
-        found = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
+        answer = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
-        found = [(str(error),)]
-    if found != [("ok",)]:
-        raise DamagedStoreError(f"{path} is damaged ({found[0][0]}). Restore it from a backup.")
+        answer = [(str(error),)]
+    if answer != [("ok",)]:
+        raise DamagedStoreError(f"{path} is damaged ({answer[0][0]}). Restore it from a backup.")
 
 
 def _check_format(connection: Any, path: Path) -> None:
@@ -113,15 +113,15 @@ def _check_format(connection: Any, path: Path) -> None:
 
 def _check_schema(connection: Any, path: Path) -> None:
     """Refuse a database whose tables are described in other words than those they were made with."""
-    known = _described(SCHEMA)
-    found = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
+    expected = _described(SCHEMA)
+    stored = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
     # Tables that a newer version has added are left alone; those of this one under another name are not.
     wrong = [
         name
-        for name, described in found.items()
-        if (described != known[name] if name in known else described in known.values())
+        for name, described in stored.items()
+        if (described != expected[name] if name in expected else described in expected.values())
     ]
-    wrong += [name for name in known if name not in found]
+    wrong += [name for name in expected if name not in stored]
     if wrong:
         raise DamagedStoreError(f"{path} is damaged (the description of {wrong[0]!r:.80}). Restore it from a backup.")
 

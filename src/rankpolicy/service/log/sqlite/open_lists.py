@@ -33,8 +33,8 @@ class OpenLists:
 
     def named(self, ranking_id: str) -> StoredRanking | None:
         """The list with this id; None where it is not remembered."""
-        place = self._places.get(ranking_id)
-        return None if place is None else self._lists[place][1]
+        seq = self._places.get(ranking_id)
+        return None if seq is None else self._lists[seq][1]
 
     def at(self, seq: int) -> tuple[bytes, StoredRanking] | None:
         """Clicks and list at a place in the log; None where it is not remembered."""

@@ -50,22 +50,22 @@ class SqliteTables:
         self._next_deadline = remembered.next_deadline
 
     def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
-        found = [ranking for name in ranking_ids if (ranking := self._remembered.named(name)) is not None]
-        if len(found) < len(ranking_ids):
-            missing = set(ranking_ids) - {ranking.shown.ranking_id for ranking in found}
-            found += map(ranking_of, self._rows(_RANKINGS, _as_json(missing)))
-        return found
+        rankings = [ranking for name in ranking_ids if (ranking := self._remembered.named(name)) is not None]
+        if len(rankings) < len(ranking_ids):
+            missing = set(ranking_ids) - {ranking.shown.ranking_id for ranking in rankings}
+            rankings += map(ranking_of, self._rows(_RANKINGS, _as_json(missing)))
+        return rankings
 
     def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
         return self._rows(_BODIES, _as_json(event_ids))
 
     def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
-        known = {seq: kept[0] for seq in ranking_seqs if (kept := self._remembered.at(seq)) is not None}
-        missing = [seq for seq in ranking_seqs if seq not in known]
+        remembered = {seq: entry[0] for seq in ranking_seqs if (entry := self._remembered.at(seq)) is not None}
+        missing = [seq for seq in ranking_seqs if seq not in remembered]
         rows = self._rows(_CLICKS, _as_json(missing)) if missing else []
         for row in rows:
             check_row("pending", row)
-        return [*known.items(), *((seq, clicks) for seq, _, clicks, _ in rows)]
+        return [*remembered.items(), *((seq, clicks) for seq, _, clicks, _ in rows)]
 
     def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
         if not self._rows("SELECT 1 FROM parked LIMIT 1"):
@@ -81,9 +81,9 @@ class SqliteTables:
         if self._next_deadline is None or self._next_deadline + self._patience > now:
             return []
         self._next_deadline = 0  # not known any more
-        ((found,),) = self._rows(_DUE, now, most)
-        places = _PLACES.decode(found)
-        missing = [seq for seq in places if self._remembered.at(seq) is None]
+        ((due_seqs,),) = self._rows(_DUE, now, most)
+        seqs = _PLACES.decode(due_seqs)
+        missing = [seq for seq in seqs if self._remembered.at(seq) is None]
         read: dict[int, tuple[bytes, StoredRanking]] = {}
         for row in self._rows(_PENDING, _as_json(missing)) if missing else ():
             check_row("pending", row[:4])
@@ -91,7 +91,7 @@ class SqliteTables:
         for seq in missing:
             if seq not in read:
                 raise DamagedStoreError(f"list {seq} is missing. Restore the database from a backup.")
-        return [self._remembered.at(seq) or read[seq] for seq in places]
+        return [self._remembered.at(seq) or read[seq] for seq in seqs]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         if table in ("pending", "parked"):
@@ -127,9 +127,9 @@ class SqliteTables:
         return self._next_deadline
 
     def _write(self, start: str, end: str, num_columns: int, rows: Sequence[Row]) -> None:
-        one, done = f"({', '.join('?' * num_columns)})", 0
+        row_marks, done = f"({', '.join('?' * num_columns)})", 0
         for size in _ROWS_PER_STEP:
-            statement = start + ", ".join([one] * size) + end
+            statement = start + ", ".join([row_marks] * size) + end
             while len(rows) - done >= size:
                 self._connection.execute(statement, tuple(chain.from_iterable(rows[done : done + size])))
                 done += size

@@ -69,8 +69,8 @@ def _damaged(path: Path, what: str) -> DamagedStoreError:
 def _checksums(words: np.ndarray, before: np.ndarray) -> np.ndarray:
     """SQLite's checksum of each row of words, begun with the checksum of the frame before: linear, modulo 2^32."""
     from_before, from_words = _weights(words.shape[1] // 2)
-    found: np.ndarray = before @ from_before + words.astype(np.uint32) @ from_words
-    return found
+    sums: np.ndarray = before @ from_before + words.astype(np.uint32) @ from_words
+    return sums
 
 
 @lru_cache(maxsize=4)
