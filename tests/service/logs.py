@@ -45,7 +45,7 @@ def written_log(
 def shown_list(live: LivePolicies, number: int, policy: str, body: dict[str, Any]) -> NewRanking:
     """The list that the service would store for a request."""
     request = msgspec.convert({"ranking_id": f"r{number}", "policy": policy, **body}, RankRequest)
-    asked, chosen = live.chosen(policy, request.user or f"r{number}")
+    asked, chosen = policy or live.default, live.chosen(policy, request.user or f"r{number}")
     ordered = chosen.order(request, generator=generator_of(b"secret", f"r{number}"))
     shown = ShownList(
         ranking_id=f"r{number}",

@@ -32,7 +32,7 @@ from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.locations import open_store
-from rankpolicy.service.writing import Writer
+from rankpolicy.service.log.writer import Writer
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 
 def said(line):  # one write per line, so that a line is whole or not there

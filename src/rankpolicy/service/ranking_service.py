@@ -59,12 +59,7 @@ class RankingService:
         Called with a sentence when something goes wrong that no caller is told.
     """
 
-    def __init__(
-        self,
-        config: ServiceConfig,
-        *,
-        report: Callable[[str], None] = lambda text: None,
-    ) -> None:
+    def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
         self.config = config
         self._report = report
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
@@ -221,7 +216,7 @@ class RankingService:
                 "Ask for fewer draws, or send fewer items."
             )
         ranking_id = request.ranking_id or time_ordered_id()
-        named_policy, live = self.policies.chosen(request.policy, request.user or ranking_id)
+        live = self.policies.chosen(request.policy, request.user or ranking_id)
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
         encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
         log_list = partial(
@@ -230,7 +225,6 @@ class RankingService:
             request,
             live,
             encoded,
-            asked=named_policy,
             change=self.policies.change,
             start=start,
             done=done,
@@ -312,7 +306,6 @@ class RankingService:
         encoded: bytes,
         ordered: Ordered,
         *,
-        asked: str,
         change: int,
         start: int,
         done: Done,
@@ -328,7 +321,7 @@ class RankingService:
             policy_version=version.number,
             query=request.query,
             model_sha256=live.policy.model_sha256,
-            asked=asked,
+            asked=request.policy or self.policies.default,
             change=change,
         )
         new = NewRanking(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -36,17 +35,25 @@ _MOST_LINES = 1_000
 Limit = Annotated[int, Meta(ge=1, le=_MOST_LINES)]
 
 
-def changing_routes(service: RankingService, access: Access) -> list[Route]:
-    """Routes of promote, rollback, models, evaluate and the audit log."""
+class DeploymentPages:
+    """Promote, rollback, models, evaluate and the audit log."""
 
-    def for_promoters(page: Callable[[Request, str], Awaitable[Response]]) -> Callable[[Request], Any]:
-        async def checked(request: Request) -> Response:
-            return await page(request, access.check(request.scope, "promote"))
+    def __init__(self, service: RankingService, access: Access) -> None:
+        self._service, self._access = service, access
 
-        return checked
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/v1/policies/{policy}/promote", self._promote, methods=["POST"]),
+            Route("/v1/policies/{policy}/rollback", self._roll_back, methods=["POST"]),
+            Route("/v1/models", self._save_model, methods=["POST"]),
+            Route("/v1/evaluate", self._evaluate, methods=["POST"]),
+            Route("/v1/audit", self._audit),
+        ]
 
-    async def promote(request: Request, who: str) -> Response:
-        name = served_policy(service, request.path_params["policy"])
+    async def _promote(self, request: Request) -> Response:
+        who = self._access.check(request.scope, "promote")
+        name = served_policy(self._service, request.path_params["policy"])
         message = decoded(_PROMOTE, await read_body(request.scope, request.receive))
         if (message.version is None) == (message.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
@@ -57,56 +64,55 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
                 return promote_version(store, name, message.version, **options)
             content = store.model(message.model_sha256 or "")
             if content is None:
-                raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
+                raise _no_model()
             settings = {"order_by": message.order_by, "temperature": message.temperature}
             chosen_settings = {key: value for key, value in settings.items() if value is not None}
             return promote_model(store, name, content, settings=chosen_settings or None, **options)
 
-        return json_response(audit_line(await service.changed(change)))
+        return json_response(audit_line(await self._service.changed(change)))
 
-    async def roll_back(request: Request, who: str) -> Response:
-        name = served_policy(service, request.path_params["policy"])
+    async def _roll_back(self, request: Request) -> Response:
+        who = self._access.check(request.scope, "promote")
+        name = served_policy(self._service, request.path_params["policy"])
         message = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
-        change = await service.changed(
+        change = await self._service.changed(
             lambda store, now: rollback(store, name, who=who, detail=message.detail, now=now)
         )
         return json_response(audit_line(change))
 
-    async def models(request: Request, who: str) -> Response:
-        content = await read_body(
-            request.scope, request.receive, kind="application/octet-stream", most=MOST_MODEL_BYTES
-        )
+    async def _save_model(self, request: Request) -> Response:
+        self._access.check(request.scope, "promote")
+        kind = "application/octet-stream"
+        content = await read_body(request.scope, request.receive, kind=kind, most=MOST_MODEL_BYTES)
 
-        def kept(store: Store, now: int) -> str:
+        def save(store: Store, now: int) -> str:
             checked_candidate(content, {})
             return store.save_model(content, now=now)
 
-        return json_response({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
+        return json_response({"model_sha256": await asyncio.to_thread(self._service.with_store, save)})
 
-    async def evaluate(request: Request, who: str) -> Response:
+    async def _evaluate(self, request: Request) -> Response:
+        who = self._access.check(request.scope, "promote")
         message = decoded(_EVALUATE, await read_body(request.scope, request.receive))
         if (message.policy is None) == (message.model_sha256 is None):
             raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
+        policies = self._service.policies.names
         for name in (message.policy, message.against):
-            if name is not None and name not in service.policies.names:
-                raise RankPolicyError(unknown_name("policy", name, service.policies.names))
+            if name is not None and name not in policies:
+                raise RankPolicyError(unknown_name("policy", name, policies))
         sha256 = message.model_sha256
-        if sha256 is not None and await service.read(lambda store: store.model(sha256)) is None:
-            raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
-        return json_response(await service.work("evaluate", msgspec.to_builtins(message), who=who))
+        if sha256 is not None and await self._service.read(lambda store: store.model(sha256)) is None:
+            raise _no_model()
+        return json_response(await self._service.work("evaluate", msgspec.to_builtins(message), who=who))
 
-    async def audit(request: Request) -> Response:
-        access.check(request.scope, "read")
+    async def _audit(self, request: Request) -> Response:
+        self._access.check(request.scope, "read")
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
-        return json_response({"audit": await audit_lines(service, limit=limit)})
+        return json_response({"audit": await audit_lines(self._service, limit=limit)})
 
-    return [
-        Route("/v1/policies/{policy}/promote", for_promoters(promote), methods=["POST"]),
-        Route("/v1/policies/{policy}/rollback", for_promoters(roll_back), methods=["POST"]),
-        Route("/v1/models", for_promoters(models), methods=["POST"]),
-        Route("/v1/evaluate", for_promoters(evaluate), methods=["POST"]),
-        Route("/v1/audit", audit),
-    ]
+
+def _no_model() -> RefusedError:
+    return RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
 
 
 async def audit_lines(service: RankingService, *, limit: int) -> list[AuditLine]:

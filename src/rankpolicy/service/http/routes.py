@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Match, Route
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import RefusedError, json_response, refusal_of
-from rankpolicy.service.http.deployments import changing_routes
+from rankpolicy.service.http.deployments import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
@@ -61,7 +61,7 @@ def routed_application(
         routes=[
             Route("/v1/rankings/{ranking_id}", ranking),
             Route("/v1/policies", policies),
-            *changing_routes(service, access),
+            *DeploymentPages(service, access).routes(),
             *ubi_routes(service, access),
             Route("/metrics", numbers),
             Route("/healthz", health),

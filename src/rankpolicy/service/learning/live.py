@@ -237,12 +237,12 @@ class LivePolicies:
         self.routing = Routing(deployed=deployments(changes), versions=by_number(versions), secret=self._secret)
         self.change = len(changes)
 
-    def chosen(self, named: str | None, unit: str) -> tuple[str, LivePolicy]:
-        """The policy that is asked, and the version that answers."""
+    def chosen(self, named: str | None, unit: str) -> LivePolicy:
+        """The version that answers a request for this policy, None for the default, by this user or for this list."""
         name = self.default if named is None else named
         if name not in self.names:
             raise RankPolicyError(unknown_name("policy", name, self.names))
-        return name, self._by_version[self.routing.version(name, unit).key]
+        return self._by_version[self.routing.version(name, unit).key]
 
     def named(self, name: str | None) -> LivePolicy:
         """The policy of this name, in the version that serves most; None: the default."""
