@@ -13,7 +13,7 @@ from rankpolicy.rankers import on_workers
 from rankpolicy.rankers.on_workers import fit_on_workers
 from rankpolicy.training import data_parallel
 from rankpolicy.training.data_parallel import LostWorkerError
-from rankpolicy.training.launching import run_workers
+from rankpolicy.training.worker_processes import run_workers
 from rankpolicy.types import RankPolicyError
 from tests.training.data_parallel_script import DATA, TRAIN, VALID, rankers, reports
 

@@ -184,7 +184,7 @@ def _check_trains_network(ranker: Ranker) -> None:
 
 def _train_in_processes(ctx: typer.Context, num_workers: int) -> None:
     """Run this command once in each of several processes, and exit as they do."""
-    from rankpolicy.training.launching import run_workers
+    from rankpolicy.training.worker_processes import run_workers
 
     command = [sys.executable, "-m", "rankpolicy", *shlex.split(ctx.find_root().obj)[1:]]
     raise typer.Exit(run_workers(command, num_workers, report=note))

@@ -16,7 +16,7 @@ from rankpolicy.executors import Executor, Processes, Ray, opened
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.rankers.on_ray import fit_on_ray
 from rankpolicy.training.data_parallel import LostWorkerError, data_parallel
-from rankpolicy.training.launching import BAD_INPUT, run_workers
+from rankpolicy.training.worker_processes import BAD_INPUT, run_workers
 from rankpolicy.types import RankPolicyError
 
 _ERROR, _LOST = "error.txt", "lost.txt"  # why a worker ended; that others ended
