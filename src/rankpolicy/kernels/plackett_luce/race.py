@@ -142,11 +142,7 @@ def _race_query(scores, coefficients, weights, quadrature, is_wide, has_gradient
         if num_nodes == 0:
             break
         if is_wide:
-            # Items before the first have arrived, those from the end on are yet to come.
-            while first < n and scores[first] + nodes[0] > quadrature.after:
-                first += 1
-            while end < n and scores[end] + nodes[num_nodes - 1] >= -far:
-                end += 1
+            first, end = _arriving_items(scores, nodes[0], nodes[num_nodes - 1], quadrature.after, far, first, end)
             if first >= len(weights):
                 break
             if first >= end:
@@ -164,6 +160,16 @@ def _race_query(scores, coefficients, weights, quadrature, is_wide, has_gradient
         if reached < math.exp(-2 * quadrature.before):
             break
     return results
+
+
+@njit()
+def _arriving_items(scores, first_node, last_node, after, far, first, end):
+    """Move on to the items that may arrive at the nodes: those before the first have arrived, those from the end on are yet to come."""
+    while first < len(scores) and scores[first] + first_node > after:
+        first += 1
+    while end < len(scores) and scores[end] + last_node >= -far:
+        end += 1
+    return first, end
 
 
 @njit()

@@ -99,21 +99,13 @@ def _reinforce_query(query, items, queries, terms, settings, result):
     statistics = query_statistics(gather(queries.labels[query], items), terms)
     draws = new_draws(gather(queries.log_weights[query], items))
     placed = np.empty((num_samples, n), np.bool_)
-    by_weight = np.empty(depth, np.int64)
     # One row more than samples: the last is for the greedy list.
     rankings = np.empty((num_samples + 1, depth), np.int64)
     num_lists = num_samples + (settings.control == GREEDY)
     rewards, values = np.zeros(num_samples + 1), np.empty((num_lists, num_terms))
-    state = stream(settings.seed, query)
-    for sample in range(num_lists):
-        ranking = rankings[sample]
-        if sample == num_samples:
-            rank_items(gather(queries.scores[query], items), depth, ranking)
-        elif epsilon == 0.0:
-            state = draw_ranking(state, draws, placed[sample], ranking)
-        else:
-            state = draw_ranking(state, draws, placed[sample], by_weight)
-            state = _weave_in_chance(state, epsilon, by_weight, placed[sample], ranking)
+    _draw_lists(stream(settings.seed, query), epsilon, draws, placed, rankings[:num_samples])
+    if num_lists > num_samples:
+        rank_items(gather(queries.scores[query], items), depth, rankings[num_samples])
     fill_values(terms, statistics, rankings[:num_lists], depth, values)
     for sample in range(num_lists):
         rewards[sample] = weighted_sum(terms, values[sample])
@@ -138,6 +130,18 @@ def _reinforce_query(query, items, queries, terms, settings, result):
     for sample in range(len(result.rankings)):
         for p in range(depth):
             result.rankings[sample, query, p] = items[rankings[sample, p]]
+
+
+@njit()
+def _draw_lists(state, epsilon, draws, placed, rankings):
+    """Fill ``rankings`` (sample, position) and mark their items in ``placed`` (sample, item)."""
+    by_weight = np.empty(rankings.shape[1], np.int64)
+    for sample in range(len(rankings)):
+        if epsilon == 0.0:
+            state = draw_ranking(state, draws, placed[sample], rankings[sample])
+        else:
+            state = draw_ranking(state, draws, placed[sample], by_weight)
+            state = _weave_in_chance(state, epsilon, by_weight, placed[sample], rankings[sample])
 
 
 @njit()
