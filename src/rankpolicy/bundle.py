@@ -37,13 +37,13 @@ def write_bundle(path: Path, content: Mapping[str, Any], files: Mapping[str, byt
         "format": FORMAT,
         **content,
         "versions": {"rankpolicy": __version__} | _versions("torch", "numpy"),
-        "sha256": {name: hashlib.sha256(part).hexdigest() for name, part in files.items()},
+        "sha256": {name: hashlib.sha256(content_bytes).hexdigest() for name, content_bytes in files.items()},
     }
     text = json.dumps(manifest, indent=1)
     with atomic_write(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(_MANIFEST, text)
-        for name, part in files.items():
-            archive.writestr(name, part)
+        for name, content_bytes in files.items():
+            archive.writestr(name, content_bytes)
 
 
 def read_bundle(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:

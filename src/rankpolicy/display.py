@@ -83,15 +83,15 @@ def html_block(title: str, *parts: str) -> str:
 
 def html_curve(values: Sequence[float], *, label: str) -> str:
     """A small line of numbers over iterations, as inline SVG in the colour of the text around it."""
-    finite = [(place, value) for place, value in enumerate(values) if math.isfinite(value)]
+    finite = [(index, value) for index, value in enumerate(values) if math.isfinite(value)]
     if len(finite) < 2:
         return f"<div>{html.escape(label)}: {finite[0][1]:.4f}</div>" if finite else ""
     low, high = min(value for _, value in finite), max(value for _, value in finite)
     wide, tall = 160, 36
     points = " ".join(
-        f"{2 + place / (len(values) - 1) * (wide - 4):.1f},"
+        f"{2 + index / (len(values) - 1) * (wide - 4):.1f},"
         f"{tall - 3 - (value - low) / ((high - low) or 1) * (tall - 6):.1f}"
-        for place, value in finite
+        for index, value in finite
     )
     caption = f"{label}: {finite[-1][1]:.4f} (from {low:.4f} to {high:.4f} in {len(values)})"
     return (

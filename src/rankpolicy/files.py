@@ -48,7 +48,7 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
 
 def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> Iterator[NDArray[np.uint8]]:
     """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip, bzip2 or zstandard."""
-    file, rest = checked_file(path), b""
+    file, unread = checked_file(path), b""
     with open(file, "rb") as raw:
         head = raw.read(4)
         raw.seek(0)
@@ -61,12 +61,12 @@ def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> 
                 raise _damaged(file, kind, error) from None
             if is_first:
                 read, is_first = read.removeprefix(BYTE_ORDER_MARK), False
-            whole, newline, rest = (rest + read).rpartition(b"\n")
+            whole_lines, newline, unread = (unread + read).rpartition(b"\n")
             if newline:
-                yield np.frombuffer(whole + b"\n", np.uint8)
+                yield np.frombuffer(whole_lines + b"\n", np.uint8)
             if not read:
-                if rest:
-                    yield np.frombuffer(rest + b"\n", np.uint8)
+                if unread:
+                    yield np.frombuffer(unread + b"\n", np.uint8)
                 return
 
 
@@ -142,17 +142,17 @@ def _unpacked_zstandard(file: Path, largest: int | None) -> bytes:
                 return _at_most(stream, largest, file)
         except zstandard.ZstdError as error:
             raise _damaged(file, "zstandard", error) from None
-    data, parts = file.read_bytes(), []
+    data, frames = file.read_bytes(), []
     try:
         while data:
             frame = zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(data))
+            frames.append(frame.decompress(data))
             if not frame.eof:
                 raise EOFError("the last frame ends early")
             data = frame.unused_data
     except (EOFError, zstandard.ZstdError) as error:
         raise _damaged(file, "zstandard", error) from None
-    return b"".join(parts)
+    return b"".join(frames)
 
 
 def _at_most(stream: Any, largest: int, file: Path) -> bytes:

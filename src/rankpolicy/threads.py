@@ -127,9 +127,9 @@ def _folders(mount: Path, controllers: str, path: str) -> Iterator[Path]:
     if controllers and "cpu" not in controllers.split(","):
         return
     for name in (controllers, "cpu") if controllers else ("", "unified"):
-        parts = [part for part in path.split("/") if part]
-        for depth in range(len(parts), -1, -1):
-            yield (mount / name).joinpath(*parts[:depth])
+        names = [level for level in path.split("/") if level]
+        for depth in range(len(names), -1, -1):
+            yield (mount / name).joinpath(*names[:depth])
 
 
 def _quota_of_version_2(folder: Path) -> float | None:

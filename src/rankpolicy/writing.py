@@ -119,13 +119,13 @@ def refuse_input(path: Path) -> None:
 @contextmanager
 def _special_file(target: Path) -> Iterator[BinaryIO]:
     """What is written goes to the device or pipe at the end, so that an error before leaves nothing half-written."""
-    with tempfile.TemporaryFile() as whole:
-        with _packing(target.suffix, whole) as stream:
+    with tempfile.TemporaryFile() as unpacked_file:
+        with _packing(target.suffix, unpacked_file) as stream:
             yield stream
-        whole.seek(0)
+        unpacked_file.seek(0)
         # Appended: a descriptor may be a file that the shell opened and wrote to before.
         with open(os.open(target, os.O_WRONLY | os.O_APPEND), "wb") as file:
-            shutil.copyfileobj(whole, file)
+            shutil.copyfileobj(unpacked_file, file)
 
 
 @contextmanager
@@ -150,13 +150,13 @@ def _replacement(target: Path) -> Iterator[BinaryIO]:
 def _keep_permissions(target: Path, unfinished: Path) -> None:
     """Owner and permissions of the file that is replaced; only an administrator may give a file to others."""
     try:
-        there = target.stat()
+        replaced = target.stat()
     except FileNotFoundError:
         return
     if hasattr(os, "chown"):
         with contextlib.suppress(OSError):
-            os.chown(unfinished, there.st_uid, there.st_gid)
-    os.chmod(unfinished, there.st_mode & 0o777)
+            os.chown(unfinished, replaced.st_uid, replaced.st_gid)
+    os.chmod(unfinished, replaced.st_mode & 0o777)
 
 
 def _lock(handle: int) -> bool:
@@ -172,14 +172,14 @@ def _lock(handle: int) -> bool:
 
 def _remove_abandoned(target: Path) -> None:
     """Delete what writers of the same file left behind when they were killed: old, and locked by no living process."""
-    for left in target.parent.glob(f".{glob.escape(target.name[:_LONGEST_NAME])}.*{_UNFINISHED}"):
+    for abandoned in target.parent.glob(f".{glob.escape(target.name[:_LONGEST_NAME])}.*{_UNFINISHED}"):
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime < _ABANDONED_SECONDS:
+            if time.time() - abandoned.stat().st_mtime < _ABANDONED_SECONDS:
                 continue
-            handle = os.open(left, os.O_RDONLY)
+            handle = os.open(abandoned, os.O_RDONLY)
             try:
                 if _lock(handle):
-                    left.unlink()
+                    abandoned.unlink()
             finally:
                 os.close(handle)
 

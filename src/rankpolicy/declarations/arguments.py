@@ -34,12 +34,12 @@ def checked_kinds(function: Callable[P, R]) -> Callable[P, R]:
         if not kinds:
             kinds.update(_kinds_of(function))
         try:
-            given = signature.bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)  # Python's own words for a missing or unknown argument
-        for name, value in given.arguments.items():
-            given.arguments[name] = checked_kind(name, value, kinds.get(name, Any))
-        return function(*given.args, **given.kwargs)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = checked_kind(name, value, kinds.get(name, Any))
+        return function(*bound.args, **bound.kwargs)
 
     return checked
 

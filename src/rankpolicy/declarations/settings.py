@@ -182,13 +182,17 @@ def check_names(cls: type, names: Iterable[str]) -> None:
     The error says where a setting belongs if the class has a function ``where_setting_belongs(name)`` that knows; a text ``other_settings``
     of the class is appended to the list of known settings.
     """
-    known = setting_names(cls)
+    names_of_settings = setting_names(cls)
     for name in names:
-        if name not in known:
+        if name not in names_of_settings:
             belongs = getattr(cls, "where_setting_belongs", lambda name: None)(name)
             if belongs is not None:
                 raise RankPolicyError(f"{cls.__name__} has no setting {name!r}; {belongs}.")
-            close = unknown_name("", name, known).partition("'.")[2] if known else " It has no settings."
+            close = (
+                unknown_name("", name, names_of_settings).partition("'.")[2]
+                if names_of_settings
+                else " It has no settings."
+            )
             raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}{getattr(cls, 'other_settings', '')}")
 
 

@@ -60,5 +60,5 @@ def opened(executor: Executor | str | None, *, default: str = Serial.name) -> It
     if isinstance(executor, Executor):
         yield executor
         return
-    with make_executor(default if executor is None else executor) as made:
-        yield made
+    with make_executor(default if executor is None else executor) as new_executor:
+        yield new_executor

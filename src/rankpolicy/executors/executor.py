@@ -62,13 +62,13 @@ class Executor(ABC):
             Called in this process with the number and the result of each task when it has finished, for progress.
         """
         tasks = tasks if isinstance(tasks, Sequence) else list(tasks)
-        found: dict[int, Result] = {}
+        results_by_number: dict[int, Result] = {}
         with closing(self.as_finished(function, tasks)) as results:
             for number, result in results:
-                found[number] = result
+                results_by_number[number] = result
                 if report is not None:
                     report(number, result)
-        return [found[number] for number in range(len(tasks))]
+        return [results_by_number[number] for number in range(len(tasks))]
 
     @abstractmethod
     def as_finished(

@@ -55,13 +55,13 @@ class Processes(Executor):
             yield from Serial().as_finished(function, tasks)
             return
         shared = self.share(function)
-        left = {number: written(task) for number, task in enumerate(tasks)}
+        pending = {number: written(task) for number, task in enumerate(tasks)}
         num_losses = 0
         try:
-            while left:
+            while pending:
                 try:
-                    for number, result in self._finished(shared, left):
-                        del left[number]
+                    for number, result in self._finished(shared, pending):
+                        del pending[number]
                         num_losses = 0
                         yield number, result
                 except BrokenProcessPool:
@@ -77,7 +77,7 @@ class Processes(Executor):
             raise error.with_traceback(None) from None  # the traceback of the other process does not help a user
         finally:
             shared.remove()
-            if left:  # after an error or an interrupt nobody needs the tasks that are still running
+            if pending:  # after an error or an interrupt nobody needs the tasks that are still running
                 self._end_workers()
 
     def _finished(

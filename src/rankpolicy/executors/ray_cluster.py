@@ -71,12 +71,12 @@ class Ray(Executor):
         ray, shared = self.connect(), self.share(function)
         remote = ray.remote(num_cpus=1, max_retries=self._retries)(_run_task)
         most = self.jobs
-        left = list(enumerate(tasks))[::-1]
+        pending = list(enumerate(tasks))[::-1]
         running: dict[Any, int] = {}
         try:
-            while left or running:
-                while left and len(running) < most:
-                    number, task = left.pop()
+            while pending or running:
+                while pending and len(running) < most:
+                    number, task = pending.pop()
                     running[remote.remote(shared, _packed(task))] = number
                 (done,), _ = ray.wait(list(running), num_returns=1)
                 result = _result(ray, done)
@@ -170,9 +170,9 @@ def _connect(ray: Any, address: str | None, num_cpus: int | None) -> None:
         with _on_loopback():
             ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, _node_ip_address=_LOOPBACK, **quiet)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        where = "on this machine" if address is None else f"at {address}"
+        location = "on this machine" if address is None else f"at {address}"
         raise RankPolicyError(
-            f"no Ray answers {where} ({first_line(error)}). Check the address and the token, or leave the address out to start Ray here."
+            f"no Ray answers {location} ({first_line(error)}). Check the address and the token, or leave the address out to start Ray here."
         ) from None
     if any(node["NodeManagerAddress"] != _LOOPBACK for node in ray.nodes()):
         ray.shutdown()

@@ -124,10 +124,10 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         for name in ("reward", "valid_metric"):
             value = getattr(self, name, "objective")
             if name in self.setting_names() and not (isinstance(value, str) and value == "objective"):
-                found = reward_to_maximise(value)
-                if getattr(found, "trained", False) and not (name == "reward" and self.trains_reward_weights):
+                measure = reward_to_maximise(value)
+                if getattr(measure, "trained", False) and not (name == "reward" and self.trains_reward_weights):
                     raise RankPolicyError(
-                        f"{name} {found.name!r}: weights are trained by BanditRank's reward only; write mean(...) here."
+                        f"{name} {measure.name!r}: weights are trained by BanditRank's reward only; write mean(...) here."
                     )
 
     @refusing_unknown_arguments

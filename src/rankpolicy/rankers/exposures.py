@@ -21,30 +21,30 @@ def exposures_of(
 ) -> NDArray[np.float64]:
     """What ``ranker.exposure`` gives for each ranker (ranker, items)."""
     exposures = np.empty((len(rankers), dataset.num_items))
-    for places in _scoring_together(rankers, dataset.num_items):
-        chosen = [rankers[place] for place in places]
+    for indices in _scoring_together(rankers, dataset.num_items):
+        chosen = [rankers[index] for index in indices]
         first = chosen[0]
         if len(chosen) == 1 or not isinstance(first, NetworkRanker):
-            exposures[places] = [ranker.exposure(dataset, rank_weights=rank_weights) for ranker in chosen]
+            exposures[indices] = [ranker.exposure(dataset, rank_weights=rank_weights) for ranker in chosen]
             continue
         ranked = first._to_rank(dataset, None, None, None)
         padding = ranked.padding()
         scores = scores_of_rankers([ranker for ranker in chosen if isinstance(ranker, NetworkRanker)], ranked)
         policies = first._policy_over(padding.pad(scores), padding.mask.repeat(len(chosen), 1))
-        found = policies.exposure(torch.from_numpy(rank_weights)).view(len(chosen), *padding.mask.shape)
-        for place, own in zip(places, found, strict=True):
-            exposures[place] = ranked.in_row_order(padding.unpad(own).numpy())
+        exposures_by_ranker = policies.exposure(torch.from_numpy(rank_weights)).view(len(chosen), *padding.mask.shape)
+        for index, exposure in zip(indices, exposures_by_ranker, strict=True):
+            exposures[index] = ranked.in_row_order(padding.unpad(exposure).numpy())
     return exposures
 
 
 def _scoring_together(rankers: Sequence[Ranker], num_items: int) -> Iterator[list[int]]:
     """The places of rankers that can score together."""
     alike: dict[Hashable, list[int]] = {}
-    for place, ranker in enumerate(rankers):
-        alike.setdefault(_kind_of_scores(ranker) or place, []).append(place)
+    for index, ranker in enumerate(rankers):
+        alike.setdefault(_kind_of_scores(ranker) or index, []).append(index)
     step = max(1, _MOST_ITEMS // max(1, num_items))
-    for places in alike.values():
-        yield from (places[start : start + step] for start in range(0, len(places), step))
+    for indices in alike.values():
+        yield from (indices[start : start + step] for start in range(0, len(indices), step))
 
 
 def _kind_of_scores(ranker: Ranker) -> Hashable | None:

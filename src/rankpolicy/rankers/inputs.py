@@ -89,7 +89,7 @@ def matched_features(
     Columns may come in another order and beside others. Categories that the training data did not have become missing values.
     """
     if feature_names is not None and dataset.feature_names is not None:
-        has = {name: place for place, name in enumerate(dataset.feature_names)}
+        has = {name: column for column, name in enumerate(dataset.feature_names)}
         _check_names(list(has), feature_names, what=what)
         if tuple(feature_names) != dataset.feature_names:
             dataset = replace(
@@ -105,24 +105,24 @@ def matched_features(
             python=f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}).",
             command_line="Give a file with the same columns.",
         )
-    wanted, given = categories or {}, dataset.categories or {}
-    if set(wanted) != set(given):
-        name = sorted(set(wanted) ^ set(given))[0]
-        kinds = ("categories", "numbers") if name in wanted else ("numbers", "categories")
+    trained_categories, data_categories = categories or {}, dataset.categories or {}
+    if set(trained_categories) != set(data_categories):
+        name = sorted(set(trained_categories) ^ set(data_categories))[0]
+        kinds = ("categories", "numbers") if name in trained_categories else ("numbers", "categories")
         raise RankPolicyError(
             f"{what} must have the columns of the training data; there, {name!r} held {kinds[0]}, here it holds {kinds[1]}. "
             "Give it as a frame with columns of the same types."
         )
-    return with_categories(dataset, wanted) if wanted else dataset
+    return with_categories(dataset, trained_categories) if trained_categories else dataset
 
 
 def _check_names(has: Sequence[str], wanted: Sequence[str], *, what: str) -> None:
     missing = [name for name in wanted if name not in has]
     if missing:
-        others = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        further = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise RankPolicyError(
             f"{what} must have the {len(wanted)} feature columns of the training data, in any order; it has no "
-            f"{', '.join(missing[:5])}{others}. It has {', '.join(has[:10])}{', ...' if len(has) > 10 else ''}."
+            f"{', '.join(missing[:5])}{further}. It has {', '.join(has[:10])}{', ...' if len(has) > 10 else ''}."
         )
 
 

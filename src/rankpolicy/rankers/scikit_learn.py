@@ -77,10 +77,10 @@ class ScikitLearnEstimator(ABC):
         settings
             New values by name; ``model__hidden=(32,)`` changes a setting of the model.
         """
-        own = {name: value for name, value in settings.items() if "__" not in name}
-        check_names(type(self), own)
+        own_settings = {name: value for name, value in settings.items() if "__" not in name}
+        check_names(type(self), own_settings)
         changed = copy.copy(self)
-        for name, value in own.items():
+        for name, value in own_settings.items():
             setattr(changed, name, value)
         for name, values in _by_owner(settings).items():
             if name not in self.setting_names():
@@ -189,10 +189,10 @@ class ScikitLearnEstimator(ABC):
         return self._request("score", requests)
 
     def _request(self, method: str, requests: dict[str, Any]) -> Self:
-        known = self._metadata_requests[method]
+        arguments = self._metadata_requests[method]
         for name in requests:
-            if name not in known:
-                raise RankPolicyError(f"{method} has no argument {name!r} to route. Known: {', '.join(known)}.")
+            if name not in arguments:
+                raise RankPolicyError(f"{method} has no argument {name!r} to route. Known: {', '.join(arguments)}.")
         routing = copy.deepcopy(self.get_metadata_routing())  # copies of a ranker share the old one
         for name, request in requests.items():
             getattr(routing, method).add_request(param=name, alias=request)
@@ -214,7 +214,7 @@ def _by_owner(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """``{"model__hidden": value}`` as ``{"model": {"hidden": value}}``; names without two underscores are left out."""
     by_owner: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
-        owner, nested, rest = name.partition("__")
+        owner, nested, setting = name.partition("__")
         if nested:
-            by_owner.setdefault(owner, {})[rest] = value
+            by_owner.setdefault(owner, {})[setting] = value
     return by_owner

@@ -116,12 +116,12 @@ class AutoRanker(Ranker):
         self._given_settings()
 
     def _given_settings(self) -> dict[str, dict[str, Any]]:
-        given = settings_by_method(
+        by_method = settings_by_method(
             self.method_settings, self.methods, name="method_settings", of="methods", example=EXAMPLE
         )
-        for method, settings in given.items():
+        for method, settings in by_method.items():
             new_member(method, 0, settings, reward=self.reward, random_state=0, device=self.device)
-        return given
+        return by_method
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
@@ -203,7 +203,7 @@ class AutoRanker(Ranker):
 
     def _rounds(self, methods: Sequence[str], parts: Sequence[Part], seed: int) -> list[list[Task]]:
         """With folds one round per fold, else one per variant of the settings; the first round has every method."""
-        given = self._given_settings()
+        settings_of = self._given_settings()
         num_rounds = len(parts) if len(parts) > 1 else max((len(METHODS[method]) for method in methods), default=0)
         rounds: list[list[Task]] = []
         for number in range(num_rounds):
@@ -217,7 +217,7 @@ class AutoRanker(Ranker):
                         ranker=new_member(
                             method,
                             number,
-                            given[method],
+                            settings_of[method],
                             reward=self.reward,
                             random_state=(seed + number) % HIGHEST_SEED,
                             device=self.device,
@@ -265,8 +265,8 @@ class AutoRanker(Ranker):
         for method, usual in INSTEAD_OF.items():
             if not {method, usual} <= set(by_method):
                 continue
-            others = [each for name, each in by_method.items() if name not in (method, usual)]
-            with_method, with_usual = (np.mean([by_method[name], *others], axis=0) for name in (method, usual))
+            other_scores = [each for name, each in by_method.items() if name not in (method, usual)]
+            with_method, with_usual = (np.mean([by_method[name], *other_scores], axis=0) for name in (method, usual))
             dropped = usual if is_better(with_method, with_usual, dataset, reward) else method
             self._members = [member for member in self._members if member.method != dropped]
 
@@ -279,22 +279,22 @@ class AutoRanker(Ranker):
             return valid, {method: mean_scores(self._of(method), valid) for method in methods}
         if folds is None:
             return None
-        whole = [
+        complete_folds = [
             part
             for part in range(int(folds.max()) + 1)
             if {member.method for member in self._members if member.part == part} == set(methods)
         ]
-        if not whole:  # Ctrl-C came before any fold was done
+        if not complete_folds:  # Ctrl-C came before any fold was done
             return None
-        queries = np.flatnonzero(np.isin(folds, whole))
+        queries = np.flatnonzero(np.isin(folds, complete_folds))
         dataset = train[queries]
         scores = {method: np.empty(dataset.num_items) for method in methods}
-        for part in whole:
-            places = np.flatnonzero(folds[queries] == part)
-            items = np.isin(dataset.query_numbers, places)
+        for part in complete_folds:
+            query_indices = np.flatnonzero(folds[queries] == part)
+            items = np.isin(dataset.query_numbers, query_indices)
             for method in methods:
-                own = [member for member in self._of(method) if member.part == part]
-                scores[method][items] = mean_scores(own, dataset[places])
+                members = [member for member in self._of(method) if member.part == part]
+                scores[method][items] = mean_scores(members, dataset[query_indices])
         return dataset, scores
 
     def _of(self, method: str) -> list[Member]:
@@ -391,30 +391,30 @@ class AutoRanker(Ranker):
         if not (0 <= self._share <= 1 and 0 < self._sharpness < math.inf):
             raise RankPolicyError("the shares of the blend are damaged. Copy or train the model again.")
         self._members = []
-        for number, kept in enumerate(state["members"]):
-            if kept["method"] not in METHODS or not 0 <= float(kept["spread"]) < math.inf:
+        for number, saved in enumerate(state["members"]):
+            if saved["method"] not in METHODS or not 0 <= float(saved["spread"]) < math.inf:
                 raise RankPolicyError(f"member {number} of the blend is damaged. Copy or train the model again.")
-            columns = None if kept["columns"] is None else np.array(kept["columns"], np.int64)
+            columns = None if saved["columns"] is None else np.array(saved["columns"], np.int64)
             if columns is not None and not _are_places(columns, self.num_features_):
                 raise RankPolicyError(
                     f"the features of member {number} of the blend are damaged. Copy or train the model again."
                 )
             prefix = f"member_{number}/"
-            own = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
+            member_files = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
             manifest = {
-                "ranker": ranker_class_of(kept["method"]).name,
-                "settings": kept["settings"],
-                "fitted": kept["fitted"],
+                "ranker": ranker_class_of(saved["method"]).name,
+                "settings": saved["settings"],
+                "fitted": saved["fitted"],
             }
-            ranker = restored_ranker(manifest, own, what=f"member {number} of the blend")
+            ranker = restored_ranker(manifest, member_files, what=f"member {number} of the blend")
             self._members.append(
                 Member(
-                    method=kept["method"],
-                    part=int(kept["part"]),
+                    method=saved["method"],
+                    part=int(saved["part"]),
                     ranker=ranker,
                     columns=columns,
-                    spread=float(kept["spread"]),
-                    seconds=float(kept["seconds"]),
+                    spread=float(saved["spread"]),
+                    seconds=float(saved["seconds"]),
                 )
             )
         if not self._members:

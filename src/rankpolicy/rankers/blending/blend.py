@@ -41,7 +41,7 @@ def chosen_share(first: Floats, second: Floats, dataset: RankingDataset, reward:
     """The share of ``second`` in (1 - share) * first + share * second: of about equally good ones the nearest to one half."""
     rewards = [_rewards((1 - share) * first + share * second, dataset, reward) for share in SHARES]
     near = _about_best(rewards, dataset.query_weights)
-    return min((SHARES[place] for place in near), key=lambda share: abs(share - 0.5))
+    return min((SHARES[index] for index in near), key=lambda share: abs(share - 0.5))
 
 
 def is_better(scores: Floats, others: Floats, dataset: RankingDataset, reward: Reward) -> bool:
@@ -70,8 +70,10 @@ def chosen_sharpness(scores: Floats, dataset: RankingDataset, reward: Reward) ->
         return mean_over_queries(worth.numpy(), dataset.query_weights)
 
     at_random, rewards = expected(0.0), [expected(factor) for factor in SHARPNESSES]
-    wanted = at_random + KEPT * (max(rewards) - at_random)
-    return next(factor for factor, found in zip(SHARPNESSES, rewards, strict=True) if found >= wanted)
+    least_reward = at_random + KEPT * (max(rewards) - at_random)
+    return next(
+        factor for factor, expected_reward in zip(SHARPNESSES, rewards, strict=True) if expected_reward >= least_reward
+    )
 
 
 def _rewards(scores: Floats, dataset: RankingDataset, reward: Reward) -> Floats:
@@ -82,12 +84,12 @@ def _about_best(rewards: Sequence[Floats], query_weights: Floats | None) -> list
     """The places of the choices whose mean reward is within ``TOLERANCE`` standard errors of the paired difference to the best."""
     means = [mean_over_queries(each, query_weights) for each in rewards]
     best = rewards[int(np.argmax(means))]
-    found = []
-    for place, each in enumerate(rewards):
+    near_best = []
+    for index, each in enumerate(rewards):
         mean, error = _difference(best, each, query_weights)
         if mean <= TOLERANCE * error:
-            found.append(place)
-    return found
+            near_best.append(index)
+    return near_best
 
 
 def _difference(first: Floats, second: Floats, query_weights: Floats | None) -> tuple[float, float]:

@@ -65,9 +65,9 @@ def features_that_matter(
     if is_stopped and num_grown < _ENOUGH_TREES:
         return None
     gains = np.asarray(trees._booster.feature_importance("gain", iteration=trees.best_iteration_), np.float64)
-    own, by_chance = np.split(gains, 2)
-    found = np.flatnonzero(own > by_chance.max())
-    return found if 0 < len(found) < train.num_features else None
+    gains_of_features, by_chance = np.split(gains, 2)
+    columns = np.flatnonzero(gains_of_features > by_chance.max())
+    return columns if 0 < len(columns) < train.num_features else None
 
 
 def with_shuffled_features(dataset: RankingDataset, random_state: int | None) -> RankingDataset:

@@ -80,9 +80,9 @@ def new_gate(*, reward: Any, random_state: int, is_validated: bool) -> TreeRanke
     """Unfitted trees that find the features which networks read; None without LightGBM."""
     if not has_lightgbm():
         return None
-    found = new_member(GATE, 0, {}, reward=reward, random_state=random_state, device="cpu", is_validated=is_validated)
-    assert isinstance(found, TreeRanker)
-    return found
+    gate = new_member(GATE, 0, {}, reward=reward, random_state=random_state, device="cpu", is_validated=is_validated)
+    assert isinstance(gate, TreeRanker)
+    return gate
 
 
 def has_lightgbm() -> bool:

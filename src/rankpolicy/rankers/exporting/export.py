@@ -81,8 +81,8 @@ def _rows_to_check(ranker: Ranker, graph: Graph) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             at = np.concatenate(edges).astype(np.float32)
         at = at[np.isfinite(at)]
-        beside = np.concatenate([at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))])
+        other_inputs = np.concatenate([at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))])
         chosen = rng.random(_NUM_ROWS) < 0.7
-        rows[chosen, feature] = rng.choice(beside[np.isfinite(beside)], chosen.sum())
+        rows[chosen, feature] = rng.choice(other_inputs[np.isfinite(other_inputs)], chosen.sum())
     rows[rng.random(rows.shape) < 0.1] = np.nan
     return rows

@@ -60,24 +60,28 @@ def _quantiles(graph: Graph, values: str, knots: NDArray[np.float32]) -> str:
     filled = np.full((num_features, room), np.inf, np.float32)
     filled[:, :num_knots] = knots
     ties = np.zeros((num_features, room))
-    for own, row in zip(knots, ties, strict=True):
-        row[:num_knots] = (np.searchsorted(own, own, side="left") + np.searchsorted(own, own, side="right") - 1) / 2
+    for knots_of_feature, row in zip(knots, ties, strict=True):
+        row[:num_knots] = (
+            np.searchsorted(knots_of_feature, knots_of_feature, side="left")
+            + np.searchsorted(knots_of_feature, knots_of_feature, side="right")
+            - 1
+        ) / 2
     table, starts = graph.constant(filled.ravel()), np.arange(num_features, dtype=np.int32) * np.int32(room)
     values = graph.add("Max", graph.add("Min", values, knots[:, -1]), knots[:, 0])
-    place = graph.add("Mul", graph.cast(graph.add("IsNaN", values), np.int32), np.int32(0))  # zeros
-    place = graph.add("Add", place, starts)
+    position = graph.add("Mul", graph.cast(graph.add("IsNaN", values), np.int32), np.int32(0))  # zeros
+    position = graph.add("Add", position, starts)
     for step in steps:
-        probed = graph.add("Gather", table, graph.add("Add", place, np.int32(step - 1)))
+        probed = graph.add("Gather", table, graph.add("Add", position, np.int32(step - 1)))
         is_below = graph.cast(graph.add("Less", probed, values), np.int32)
-        place = graph.add("Add", place, graph.add("Mul", is_below, np.int32(step)))
-    above = graph.add("Gather", table, place)
-    below = graph.add("Gather", table, graph.add("Max", graph.add("Sub", place, np.int32(1)), starts))
+        position = graph.add("Add", position, graph.add("Mul", is_below, np.int32(step)))
+    above = graph.add("Gather", table, position)
+    below = graph.add("Gather", table, graph.add("Max", graph.add("Sub", position, np.int32(1)), starts))
     gap = graph.add("Sub", above, below)
     gap = graph.add("Where", graph.add("Greater", gap, _ZERO), gap, _ONE)
     share = graph.cast(graph.add("Div", graph.add("Sub", values, below), gap), np.float64)
-    steps_below = graph.cast(graph.add("Sub", place, starts + np.int32(1)), np.float64)
+    steps_below = graph.cast(graph.add("Sub", position, starts + np.int32(1)), np.float64)
     between = graph.add("Add", steps_below, share)
-    tied = graph.add("Gather", graph.constant(ties.ravel()), place)
+    tied = graph.add("Gather", graph.constant(ties.ravel()), position)
     place_of_value = graph.add("Where", graph.add("Equal", above, values), tied, between)
     return graph.cast(graph.add("Div", place_of_value, np.float64(max(num_knots - 1, 1))), np.float32)
 

@@ -31,11 +31,11 @@ def add_trees(graph: Graph, text: str) -> str:
             f"trees of the objective {objective!r} cannot be exported: their scores are more than the sum of leaves. Use save(path)."
         )
     columns = _Columns(graph)
-    parts = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
-    if not parts:
+    ensemble_arrays = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
+    if not ensemble_arrays:
         zeros = graph.add("Mul", graph.cast(graph.add("IsNaN", graph.features), np.float32), np.float32(0))
         return graph.columns(zeros, np.array([0]))
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    joined = {name: np.concatenate([arrays[name] for arrays in ensemble_arrays]) for name in ensemble_arrays[0]}
     weights = joined.pop("weight")
     if "average_output" in header:
         weights = weights / len(trees)
@@ -127,17 +127,17 @@ def _inner_nodes(tree: Mapping[str, str], columns: _Columns) -> dict[str, NDArra
         _integers(tree["decision_type"]),
     )
     num_nodes = len(thresholds)
-    places, missing_left = features.copy(), np.zeros(num_nodes, np.int64)
+    columns_read, missing_left = features.copy(), np.zeros(num_nodes, np.int64)
     bounds, words = _integers(tree.get("cat_boundaries", "")), _integers(tree.get("cat_threshold", ""))
     for node, (feature, decision) in enumerate(zip(features.tolist(), decisions.tolist(), strict=True)):
         missing_type = decision >> _MISSING_TYPE_SHIFT
         if decision & _CATEGORICAL:
             start, stop = bounds[int(thresholds[node])], bounds[int(thresholds[node]) + 1]
-            places[node] = columns.is_other(feature, tuple(words[start:stop].tolist()))
+            columns_read[node] = columns.is_other(feature, tuple(words[start:stop].tolist()))
             thresholds[node] = 0.5
             continue
         if missing_type == _ZERO_IS_MISSING:
-            places[node] = columns.zero_as_missing(feature)
+            columns_read[node] = columns.zero_as_missing(feature)
         # Where nothing was missing in training, a missing value counts as 0.
         is_missing = missing_type in (_ZERO_IS_MISSING, _NAN_IS_MISSING)
         missing_left[node] = bool(decision & _DEFAULT_LEFT) if is_missing else thresholds[node] >= 0
@@ -145,11 +145,11 @@ def _inner_nodes(tree: Mapping[str, str], columns: _Columns) -> dict[str, NDArra
     # LightGBM reads a number of at most _ZERO as 0, so every such number goes the way of 0.
     thresholds = np.where((thresholds >= 0) & (thresholds < _ZERO), _ZERO, thresholds)
     thresholds = np.where((thresholds < 0) & (thresholds >= -_ZERO), np.nextafter(np.float64(-_ZERO), -1), thresholds)
-    left, right = (_integers(tree[name]) for name in ("left_child", "right_child"))
-    children = {"left": left, "right": right}
+    left_children, right = (_integers(tree[name]) for name in ("left_child", "right_child"))
+    children = {"left": left_children, "right": right}
     # Leaves are -1, -2, ... in LightGBM's text.
     placed = {name: np.where(nodes < 0, num_nodes + ~nodes, nodes) for name, nodes in children.items()}
-    return {"column": places, "threshold": thresholds, "missing_left": missing_left, **placed}
+    return {"column": columns_read, "threshold": thresholds, "missing_left": missing_left, **placed}
 
 
 def _tensor(values: NDArray[np.float64]) -> Any:

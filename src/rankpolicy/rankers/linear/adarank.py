@@ -62,9 +62,9 @@ class AdaRank(RewardAscent):
                 f"{weak_rewards.flat[np.abs(weak_rewards).argmax()]:g}. CoordinateAscent takes any reward."
             )
         weights, scores = np.zeros(num_features), np.zeros(surface.dataset.num_items)
-        given = surface.dataset.query_weights
-        given = np.ones(surface.dataset.num_queries) if given is None else given
-        query_weights = given / given.sum()
+        weights_of_queries = surface.dataset.query_weights
+        weights_of_queries = np.ones(surface.dataset.num_queries) if weights_of_queries is None else weights_of_queries
+        query_weights = weights_of_queries / weights_of_queries.sum()
         is_left = np.ones(len(weak_rewards), bool)
         training_reward, last_chosen, repeats = -np.inf, -1, 0
         for _ in range(self.rounds):
@@ -84,6 +84,6 @@ class AdaRank(RewardAscent):
                 is_left[chosen] = False
             last_chosen, training_reward, scores = chosen, surface.mean(new_rewards), new_scores
             weights[feature] += alpha
-            query_weights = given * np.exp(-new_rewards)
+            query_weights = weights_of_queries * np.exp(-new_rewards)
             query_weights /= query_weights.sum()
             yield weights, training_reward

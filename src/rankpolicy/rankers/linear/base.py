@@ -67,9 +67,13 @@ class LinearRanker(Ranker):
         self._weights: NDArray[np.float64] = tensors.pop("weights").numpy()
         arrays = {name.removeprefix("scaling."): tensor.numpy() for name, tensor in tensors.items()}
         self._scaling = restored_scaling(self.scaling, arrays, num_features=self.num_features_)
-        wanted = (self._scaling.num_scaled(self.num_features_),)
-        if self._weights.shape != wanted or self._weights.dtype.kind != "f" or not np.isfinite(self._weights).all():
+        expected_shape = (self._scaling.num_scaled(self.num_features_),)
+        if (
+            self._weights.shape != expected_shape
+            or self._weights.dtype.kind != "f"
+            or not np.isfinite(self._weights).all()
+        ):
             raise RankPolicyError(
-                f"the weights must be finite numbers of shape {wanted}; got {self._weights.dtype} of shape {self._weights.shape}. "
+                f"the weights must be finite numbers of shape {expected_shape}; got {self._weights.dtype} of shape {self._weights.shape}. "
                 "Copy or train the model again."
             )

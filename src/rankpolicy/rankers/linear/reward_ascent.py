@@ -49,9 +49,9 @@ class RewardSurface(NamedTuple):
                 "no query has items of different labels, so all rankings have the same reward and there is nothing to learn. "
                 + ("There is one sample only." if train.num_items == 1 else "Check labels and qid.")
             )
-        kept = train if informative.all() else train[informative]
-        scaled = scaling.apply(kept.features_by_query, kept.query_offsets)
-        return cls(kept, np.ascontiguousarray(scaled.T, dtype=np.float64), reward)
+        informative_train = train if informative.all() else train[informative]
+        scaled = scaling.apply(informative_train.features_by_query, informative_train.query_offsets)
+        return cls(informative_train, np.ascontiguousarray(scaled.T, dtype=np.float64), reward)
 
     def rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rewards (query,) of the rankings by flat scores (items,)."""
