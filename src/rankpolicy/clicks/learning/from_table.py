@@ -39,7 +39,7 @@ def weighted_by_propensity(
 
     >>> from rankpolicy.data.arrays import from_arrays
     >>> from rankpolicy.data.click_table.shown import Shown
-    >>> lists = replace(from_arrays([[0.1], [0.2], [0.3]], [0, 1, 1], group=[2, 1]), shown=Shown(ranks=np.array([1, 2, 1])))
+    >>> lists = replace(from_arrays([[0.1], [0.2], [0.3]], [0, 1, 1], group=[2, 1]), shown_by_query=Shown(ranks=np.array([1, 2, 1])))
     >>> train = weighted_by_propensity(lists, np.array([1.0, 0.25]))
     >>> train, train.query_weights
     (RankingDataset(queries=2, items=3, features=1, clicks 0..1, weighted), array([4., 1.]))
