@@ -122,7 +122,7 @@ def test_files_keep_missing_values_and_categories(tmp_path) -> None:
     ):
         assert again.categories == dataset.categories
         assert again.query_ids.tolist() == dataset.query_ids.tolist()
-        np.testing.assert_allclose(again.features, dataset.features, rtol=1e-6)
+        np.testing.assert_allclose(again.features_by_query, dataset.features_by_query, rtol=1e-6)
 
 
 def test_joined_datasets_join_their_categories() -> None:

@@ -66,7 +66,7 @@ def from_click_table(
     ... )
     >>> dataset = from_click_table(table)
     >>> dataset, dataset.texts.distinct, dataset.side.numbers["price"]
-    (RankingDataset(queries=1, items=2, features=0, texts, clicks 0..1), ('cup', 'pot'), array([nan, 9.5], dtype=float32))
+    (RankingDataset(queries=1, items=2, features=0, texts, clicks 0..1), ('cup', 'pot'), array([9.5, nan], dtype=float32))
     """
     table = as_polars(frame)
     return _dataset(table, "the frame", lambda row: f"row {row}", columns, side, categories, needs_clicks)
