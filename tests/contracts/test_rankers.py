@@ -321,7 +321,7 @@ def test_an_estimator_that_does_not_work_for_the_reward_is_refused_when_the_rank
 @pytest.mark.parametrize("name", NETWORKS)
 def test_settings_are_few_explained_and_checked_when_the_ranker_is_made(name):
     described = describe_settings(RANKERS[name])
-    assert len(described) <= 18
+    assert len(described) <= 19  # a bound against growth unseen: betas of the optimizer were the nineteenth
     assert all(len(each.help) > 15 for each in described)
     with pytest.raises(rp.RankPolicyError, match="num_networks must be at least 1; got 0"):
         RANKERS[name](num_networks=0)
