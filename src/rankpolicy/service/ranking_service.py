@@ -439,8 +439,8 @@ class RankingService:
         ----------
         job
             "evaluate" or "retrain".
-        wanted
-            What it is told.
+        document
+            Its settings, as JSON can hold them.
         who
             Who asked for it, for the audit log.
         """
