@@ -361,7 +361,7 @@ def calls() -> dict[str, Call]:
             lambda **a: rp.PGRank().set_params(**a), epochs=2, learning_rate=0.1, model__hidden=(2,)
         ),
         "ranker_class_named": _call(rp.rankers.ranker_class_named, name="pg-rank"),
-        "as_model": _call(rp.models.as_model, given="mlp"),
+        "as_model": _call(rp.models.as_model, model="mlp"),
         "compare_rankers": _call(
             rp.experiments.compare_rankers,
             folds=[fold],

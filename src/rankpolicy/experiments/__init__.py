@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from rankpolicy.experiments.comparison import Comparison, compare_rankers
     from rankpolicy.experiments.directness import Directness, measure_directness
     from rankpolicy.experiments.methods import MethodToRun, methods_to_run
+    from rankpolicy.experiments.mixed_rewards import fit_best_mix, reward_mixes
     from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
-    from rankpolicy.experiments.reward_mixes import fit_best_mix, reward_mixes
     from rankpolicy.experiments.selection import Selection, fit_best, fit_best_of, settings_to_try
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint

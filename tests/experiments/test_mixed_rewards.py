@@ -2,7 +2,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.experiments import fit_best_mix
-from rankpolicy.experiments.reward_mixes import reward_mixes
+from rankpolicy.experiments.mixed_rewards import reward_mixes
 from rankpolicy.rankers import BanditRank, LambdaMART
 
 DATA = rp.make_web_search(60, random_state=1)
