@@ -152,28 +152,12 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         raise RankPolicyError(f"datasets must be a list of RankingDataset; got {datasets!r:.80}.")
     if len(datasets) == 0:
         raise RankPolicyError("concatenate needs at least one dataset; got an empty list.")
-    widths = sorted({dataset.num_features for dataset in datasets})
-    if len(widths) > 1:
-        raise RankPolicyError(f"datasets to concatenate must have the same number of features; got {widths}.")
     named = [dataset for dataset in datasets if dataset.feature_names is not None]
-    for dataset in named:
-        if dataset.feature_names != named[0].feature_names:
-            first, other = map(", ".join, (named[0].feature_names or (), dataset.feature_names or ()))
-            raise RankPolicyError(
-                f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
-            )
-    kinds = sorted({dataset.label_kind for dataset in datasets})
-    if len(kinds) > 1:
-        raise RankPolicyError(
-            f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
-            "Make both from clicks in the same way, or learn from one of them."
-        )
+    _check_same_columns(datasets, named)
     categories = {
         name: tuple(sorted({member for dataset in datasets for member in (dataset.categories or {}).get(name, ())}))
         for name in datasets[0].categories or {}
     }
-    if any(set(dataset.categories or {}) != set(categories) for dataset in datasets):
-        raise RankPolicyError("datasets to concatenate must have the same categorical columns.")
     if categories:
         from rankpolicy.data.categories import with_categories
 
@@ -211,6 +195,27 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         label_kind=datasets[0].label_kind,
         categories=categories or None,
     )
+
+
+def _check_same_columns(datasets: Sequence[RankingDataset], named: list[RankingDataset]) -> None:
+    """Refuse to concatenate datasets whose features or labels mean different things."""
+    widths = sorted({dataset.num_features for dataset in datasets})
+    if len(widths) > 1:
+        raise RankPolicyError(f"datasets to concatenate must have the same number of features; got {widths}.")
+    for dataset in named:
+        if dataset.feature_names != named[0].feature_names:
+            first, other = map(", ".join, (named[0].feature_names or (), dataset.feature_names or ()))
+            raise RankPolicyError(
+                f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
+            )
+    kinds = sorted({dataset.label_kind for dataset in datasets})
+    if len(kinds) > 1:
+        raise RankPolicyError(
+            f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
+            "Make both from clicks in the same way, or learn from one of them."
+        )
+    if any(set(dataset.categories or {}) != set(datasets[0].categories or {}) for dataset in datasets):
+        raise RankPolicyError("datasets to concatenate must have the same categorical columns.")
 
 
 def as_matrix(features: Any) -> Any:

@@ -429,6 +429,13 @@ def _check_dataset(data: RankingDataset) -> None:
         raise RankPolicyError(
             f"feature_names must name {data.features_by_query.shape[1]} features; got {len(data.feature_names)}."
         )
+    _check_optional_values(data, num_items)
+    _check_finite(data)
+    _check_label_kind(data)
+
+
+def _check_optional_values(data: RankingDataset, num_items: int) -> None:
+    """Refuse texts, side columns, shown lists and weights that are not as long as the data."""
     if data.texts_by_query is not None and (len(data.texts_by_query.queries), len(data.texts_by_query.of_item)) != (
         data.num_queries,
         num_items,
@@ -451,8 +458,6 @@ def _check_dataset(data: RankingDataset) -> None:
             f"query_weights must be finite, 0 or more and not all 0, one for each of {data.num_queries} queries; "
             f"got shape {weights.shape}, {weights!r:.60}."
         )
-    _check_finite(data)
-    _check_label_kind(data)
 
 
 def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:

@@ -23,25 +23,16 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
 def fingerprint(dataset: RankingDataset) -> str:
     """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out."""
     digest = hashlib.sha256()
-    for content in _parts(dataset):
+    for content in _content(dataset):
         # The length goes first, so that two different lists of parts never give the same bytes.
         digest.update(len(content).to_bytes(8, "little"))
         digest.update(content)
     return digest.hexdigest()
 
 
-def _parts(dataset: RankingDataset) -> Iterator[bytes]:
+def _content(dataset: RankingDataset) -> Iterator[bytes]:
     yield repr(dataset.features_by_query.shape).encode()
-    if isinstance(dataset.features_by_query, SparseFeatures):
-        stored = dataset.features_by_query.matrix
-        yield stored.indptr.astype("<i8").tobytes() + stored.indices.astype("<i8").tobytes()
-        yield stored.data.astype("<f4").tobytes()
-    elif isinstance(dataset.features_by_query, StoredFeatures):
-        yield dataset.features_by_query.values.astype("<f4").tobytes()
-        for block in dataset.features_by_query.blocks():
-            yield block.codes_of_rows().astype("<u2").tobytes()
-    else:
-        yield np.ascontiguousarray(dataset.features_by_query, dtype="<f4").tobytes()
+    yield from _feature_bytes(dataset)
     yield dataset.labels_by_query.astype("<f4").tobytes()
     yield dataset.query_offsets.astype("<i8").tobytes()
     for names in (dataset.query_ids, dataset.item_ids_by_query, dataset.groups_by_query):
@@ -63,3 +54,16 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
         yield repr(dataset.categories).encode()
     if dataset.label_kind != "grades":
         yield dataset.label_kind.encode()
+
+
+def _feature_bytes(dataset: RankingDataset) -> Iterator[bytes]:
+    if isinstance(dataset.features_by_query, SparseFeatures):
+        stored = dataset.features_by_query.matrix
+        yield stored.indptr.astype("<i8").tobytes() + stored.indices.astype("<i8").tobytes()
+        yield stored.data.astype("<f4").tobytes()
+    elif isinstance(dataset.features_by_query, StoredFeatures):
+        yield dataset.features_by_query.values.astype("<f4").tobytes()
+        for block in dataset.features_by_query.blocks():
+            yield block.codes_of_rows().astype("<u2").tobytes()
+    else:
+        yield np.ascontiguousarray(dataset.features_by_query, dtype="<f4").tobytes()

@@ -68,7 +68,7 @@ def parse_number(text, at):
 
 
 @njit(nogil=True)
-def parse_long_number(text, at):
+def parse_long_number(text, at):  # noqa: C901 (one state machine: calls per character cost)
     """As parse_number, for numbers with an exponent or many digits."""
     negative = text[at] == MINUS
     if negative or text[at] == PLUS:
@@ -146,7 +146,7 @@ def find_item_id(text, at):
 
 
 @njit(nogil=True)
-def parse_line(text, at, row, lines, first_id, has_query_ids):
+def parse_line(text, at, row, lines, first_id, has_query_ids):  # noqa: C901 (one state machine: calls per character cost)
     """Parse the line that starts at place into the arrays of lines; what it is."""
     at = skip_space(text, at)
     if text[at] == NEWLINE or (text[at] == RETURN and text[at + ONE] == NEWLINE):

@@ -189,6 +189,25 @@ def read_position_bias(path: str | os.PathLike[str], *, method: str | None = Non
         The method to take, where the file holds the estimates of several.
     """
     file = Path(path)
+    by_method = _documents_by_method(file)
+    if method is None and len(by_method) > 1:
+        raise RankPolicyError(
+            f"{file} holds the propensities of several methods, {', '.join(by_method)}: name the one to take."
+        )
+    if method is not None and method not in by_method:
+        raise RankPolicyError(f"{file}: {unknown_name('method', method, by_method)}")
+    try:
+        return PositionBias.from_dict(next(iter(by_method.values())) if method is None else by_method[method])
+    except RankPolicyError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RankPolicyError(
+            f"{file} is damaged: its position bias cannot be read ({error!r}). Make it again."
+        ) from None
+
+
+def _documents_by_method(file: Path) -> dict[str, Any]:
+    """The estimates in a file, by their method: a file of several, or of one."""
     if not os.path.exists(file):
         raise RankPolicyError(
             f"no file of propensities at {file}. 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json."
@@ -208,17 +227,4 @@ def read_position_bias(path: str | os.PathLike[str], *, method: str | None = Non
         by_method = document.get("methods", {str(document.get("method")): document})
     if not isinstance(by_method, dict) or not by_method:
         raise RankPolicyError(f"{file} must hold a position bias, as 'rankpolicy clicks bias' writes; it holds none.")
-    if method is None and len(by_method) > 1:
-        raise RankPolicyError(
-            f"{file} holds the propensities of several methods, {', '.join(by_method)}: name the one to take."
-        )
-    if method is not None and method not in by_method:
-        raise RankPolicyError(f"{file}: {unknown_name('method', method, by_method)}")
-    try:
-        return PositionBias.from_dict(next(iter(by_method.values())) if method is None else by_method[method])
-    except RankPolicyError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RankPolicyError(
-            f"{file} is damaged: its position bias cannot be read ({error!r}). Make it again."
-        ) from None
+    return by_method

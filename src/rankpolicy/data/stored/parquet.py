@@ -147,19 +147,24 @@ def _chosen_features(
     if not chosen:
         raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {listed(list(first))}.")
     for file in files:
-        schema = parquet_schema(file)
-        for name in (*chosen, *(column for column in roles.values() if column is not None)):
-            if name not in schema:
-                raise RankPolicyError(f"{file} must have the columns of {files[0]}; it has no {name!r}.")
-        for column in roles.values():
-            if column is not None and schema[column] != first[column]:
-                raise RankPolicyError(
-                    f"{file}: column {column!r} must be of the type that it has in {files[0]}, {first[column]}; it is {schema[column]}."
-                )
-        for name in chosen:
-            if not schema[name].is_numeric() and schema[name] != require("polars", "A Parquet file").Boolean:
-                raise RankPolicyError(
-                    f"{file}: feature columns must be numbers; {name!r} is {schema[name]}. Leave it out (ignore=), or use read_parquet, "
-                    "which reads categories."
-                )
+        _check_columns_of_file(file, files[0], chosen, [column for column in roles.values() if column is not None])
     return chosen
+
+
+def _check_columns_of_file(file: Path, first_file: Path, features: Sequence[str], role_columns: Sequence[str]) -> None:
+    """Refuse a file that lacks a column of the first one, has another type there, or has features that are no numbers."""
+    schema, first = parquet_schema(file), parquet_schema(first_file)
+    for name in (*features, *role_columns):
+        if name not in schema:
+            raise RankPolicyError(f"{file} must have the columns of {first_file}; it has no {name!r}.")
+    for column in role_columns:
+        if schema[column] != first[column]:
+            raise RankPolicyError(
+                f"{file}: column {column!r} must be of the type that it has in {first_file}, {first[column]}; it is {schema[column]}."
+            )
+    for name in features:
+        if not schema[name].is_numeric() and schema[name] != require("polars", "A Parquet file").Boolean:
+            raise RankPolicyError(
+                f"{file}: feature columns must be numbers; {name!r} is {schema[name]}. Leave it out (ignore=), or use read_parquet, "
+                "which reads categories."
+            )

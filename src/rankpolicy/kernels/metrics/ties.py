@@ -31,7 +31,7 @@ def num_in_tied_groups(scores, ranking, depth):
 
 
 @njit()
-def tied_term_value(t, terms, statistics, keys, ranking, num_ranked):
+def tied_term_value(t, terms, statistics, keys, ranking, num_ranked):  # noqa: C901 (one branch per metric)
     """Value of term ``t``; ``keys`` are the scores of the items in ``ranking``, whose first ``num_ranked`` end with a whole group."""
     kind, divisor = terms.kinds[t], statistics.divisors[t]
     if divisor == 0.0:

@@ -165,7 +165,7 @@ def fill_values(terms, statistics, rankings, depth, values):
 
 
 @njit()
-def _value(kind, divisor, ranking, depth, gains, relevant, stops, discounts):
+def _value(kind, divisor, ranking, depth, gains, relevant, stops, discounts):  # noqa: C901 (one branch per metric)
     """The value of one metric."""
     total = 0.0
     if kind in (DCG, NDCG):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -99,7 +100,7 @@ class TreeRanker(Ranker):
         """The queries this method can learn from."""
         return train
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+    def _checked_train(self, train: RankingDataset, options: FitOptions) -> RankingDataset:
         name = type(self).__name__
         if options.checkpoint is not None:
             raise RankPolicyError(
@@ -107,9 +108,14 @@ class TreeRanker(Ranker):
                 python="Leave checkpoint out.",
                 command_line="Leave --checkpoint out.",
             )
-        train = self._trainable(train)
-        if train.num_items < 2:
+        trainable = self._trainable(train)
+        if trainable.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
+        return trainable
+
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        name = type(self).__name__
+        train = self._checked_train(train, options)
         parameters, objective = self._parameters() | layout(train), self._objective(train)
         sets = {**options.other_sets, **({} if valid is None else {DECISIVE: valid})}
         measures = {key: self._validation(data) for key, data in sets.items()}
@@ -140,7 +146,7 @@ class TreeRanker(Ranker):
                 if report_epoch(done, latest) or not is_patient:
                     raise lightgbm.callback.EarlyStopException(env.iteration, [])
 
-            try:
+            with self._lightgbm_errors(train):
                 # Where earlier trees have to score the items first, LightGBM makes the bins itself.
                 if earlier_trees is None:
                     make_bins(train_set, *valid_sets.values())
@@ -153,17 +159,30 @@ class TreeRanker(Ranker):
                     init_model=earlier_trees,
                     callbacks=[after_tree],
                 )
-            except (lightgbm.basic.LightGBMError, ValueError) as error:
-                if isinstance(error, RankPolicyError):
-                    raise
-                if "num_features()" in str(error):
-                    raise _no_feature_splits(train.num_items, self.min_items_in_leaf) from None
-                raise RankPolicyError(
-                    f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
-                ) from None
         # A few rows in memory get equal scores, as LightGBM gives them; for files too big for memory that is a mistake in the settings.
         if train.is_on_disk and not self._booster.feature_importance("split").any():
             raise _no_feature_splits(train.num_items, self.min_items_in_leaf)
+        self._note_curves(curves, measures, objective, earlier_trees)
+
+    @contextmanager
+    def _lightgbm_errors(self, train: RankingDataset) -> Iterator[None]:
+        """Errors of LightGBM in our words, with the setting to change."""
+        lightgbm = require("lightgbm", type(self).__name__)
+        try:
+            yield
+        except RankPolicyError:
+            raise
+        except (lightgbm.basic.LightGBMError, ValueError) as error:
+            if "num_features()" in str(error):
+                raise _no_feature_splits(train.num_items, self.min_items_in_leaf) from None
+            raise RankPolicyError(
+                f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
+            ) from None
+
+    def _note_curves(
+        self, curves: dict[str, list[float]], measures: dict[str, Any], objective: Any, earlier_trees: Any
+    ) -> None:
+        """Set what a fit leaves behind: the best number of trees, its score, and the curves."""
         # LightGBM itself notes no best number of trees without its own early stopping.
         num_earlier = 0 if earlier_trees is None else earlier_trees.current_iteration()
         decisive = curves.get(DECISIVE)

@@ -68,8 +68,13 @@ def _check_tree(block: str, number: int, num_features: int) -> None:
             _integers(fields, name, count, where, low=0, high=_HIGHEST)
     if "shrinkage" in fields:
         _numbers(fields, "shrinkage", 1, where, finite=True)
-    if nodes == 0:
-        return
+    if nodes > 0:
+        _check_splits(fields, leaves, categorical, num_features, where)
+
+
+def _check_splits(fields: dict[str, str], leaves: int, categorical: int, num_features: int, where: str) -> None:
+    """What the nodes of a tree decide, and that they form a tree."""
+    nodes = leaves - 1
     _integers(fields, "split_feature", nodes, where, low=0, high=num_features - 1)
     thresholds = _numbers(
         fields, "threshold", nodes, where, finite=False
