@@ -26,6 +26,7 @@ class Kind:
     choices: tuple[Kind, ...] = ()  # of a union
     is_number: bool = False
     is_array: bool = False
+    is_mapping: bool = False
 
 
 def _is_bool(value: Any) -> bool:
@@ -165,6 +166,7 @@ def _mapping(keys: Any, values: Any) -> Kind:
             and all(key_fits(name) and value_fits(member) for name, member in value.items())
         ),
         words,
+        is_mapping=True,
     )
 
 

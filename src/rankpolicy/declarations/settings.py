@@ -250,7 +250,9 @@ def check_setting(cls: type, name: str, value: Any) -> None:
     """Refuse a value that one setting of a class cannot have."""
     annotation, declared = kinds_of(cls)[name], declaration_of(cls, name)
     kind = kind_of(annotation)
-    if not kind.fits(value):
+    # A class that reads an array or a mapping refuses it itself: it knows better what to advise.
+    is_checked = not any(choice.is_array or choice.is_mapping for choice in kind.choices or (kind,))
+    if is_checked and not kind.fits(value):
         is_single = typing.get_origin(annotation) is tuple and kind.fits((value,))
         hint = f" For a single one write ({value!r},)." if is_single else ""
         raise RankPolicyError(f"{name} must be {kind.words}; got {value!r:.80}.{hint}")
