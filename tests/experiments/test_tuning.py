@@ -10,7 +10,8 @@ from rankpolicy.experiments import Between, default_space
 from rankpolicy.experiments.tuning import tune as tuning
 from rankpolicy.experiments.tuning.halving import cutoffs, rungs
 from rankpolicy.experiments.tuning.space import checked_space, to_parameters, to_settings
-from rankpolicy.reports import tuning_report
+from rankpolicy.reports import RunRecord
+from rankpolicy.reports.tuning_report import tuning_page
 
 DATA = rp.data.make_ranking(60, items_per_query=8, num_features=6, num_informative=3)
 TRAIN, VALID = DATA[:40], DATA[40:]
@@ -230,7 +231,8 @@ def test_a_study_with_gaps_may_be_asked_for_fewer_trials(tmp_path):
     fewer = search(study=study, num_trials=1, random_state=4)
     assert [trial.number for trial in fewer.trials] == [0, *range(best.number, 6)]
     assert (fewer.best.number, fewer.score) == (best.number, best.score)
-    assert f"Trial {best.number} had" in tuning_report._found(fewer)[0]
+    run = RunRecord(command="rankpolicy tune", seed=4, data={}, started="2026", duration_seconds=1.0)
+    assert f"Trial {best.number} had" in tuning_page(fewer, run, title="Tuning", lead="A search.")
 
 
 def test_two_searches_at_once_on_one_study_are_refused(tmp_path):
