@@ -1,6 +1,8 @@
 """The client: what it sends, what it sends again, and what it says when that does not help."""
 
 import json
+import subprocess
+import sys
 
 import httpx
 import pytest
@@ -28,7 +30,9 @@ def client_with(*answers, **settings):
 
 def test_it_is_reached_from_the_package_without_being_loaded_with_it():
     assert rp.Client is Client
-    assert "Client" not in rp.__all__
+    assert "Client" in rp.__all__
+    program = "import sys, rankpolicy; assert 'rankpolicy.service' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_request_says_what_was_asked():
