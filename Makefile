@@ -38,6 +38,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/house.py
 
 format: $(DEV)
 	$(BIN)/ruff format .

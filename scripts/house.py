@@ -22,17 +22,17 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 55_000,
-    "modules": 670,
-    "modules in the largest folder": 38,
-    "functions over 60 lines": 51,
-    "vague names, %": 5.3,
-    "PGRank.fit, files": 51,
-    "PGRank.fit, functions": 341,
-    "PGRank.rank, files": 30,
-    "rankpolicy train, files": 74,
-    "FairExposure.fit, files": 58,
-    "DcmTS make, rank, learn, files": 8,
+    "lines of code": 51_800,
+    "modules": 608,
+    "modules in the largest folder": 20,
+    "functions over 60 lines": 37,
+    "vague names, %": 0.7,
+    "PGRank.fit, files": 48,
+    "PGRank.fit, functions": 307,
+    "PGRank.rank, files": 13,
+    "rankpolicy train, files": 73,
+    "FairExposure.fit, files": 60,
+    "DcmTS make, rank, learn, files": 6,
 }
 # Names that fit anything and so say nothing of what they hold.
 # fmt: off

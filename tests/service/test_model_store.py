@@ -88,7 +88,13 @@ class Requests(RuleBasedStateMachine):
 
     def start(self) -> None:
         config = ServiceConfig(
-            db=str(self.folder / "service.db"), window_seconds=WINDOW / 1e6, policies=POLICIES, seed=1, snapshot_every=2
+            db=str(self.folder / "service.db"),
+            window_seconds=WINDOW / 1e6,
+            policies=POLICIES,
+            seed=1,
+            snapshot_every=2,
+            list_seconds=60,  # however busy the machine is, every list is logged, as the model has it
+            event_seconds=60,
         )
         self.service = RankingService(config)
         self.service.journal._clock = HandClock(self.now)

@@ -193,10 +193,12 @@ def test_the_database_stays_locked_until_the_process_has_ended(server, monkeypat
 def test_a_server_that_starts_waits_for_the_end_of_one_that_was_killed(server):
     store, _, writer = server
     store.close()
-    ending = threading.Timer(0.3, writer.stop)
+    is_ending = threading.Event()
+    ending = threading.Timer(0.3, lambda: (is_ending.set(), writer.stop()))
     ending.start()
     SqliteStore(store.path).close()
-    assert writer._process.poll() == 0
+    assert is_ending.is_set()
+    assert writer._process.wait(LONGEST_WAIT) == 0
     ending.join()
 
 
