@@ -26,7 +26,7 @@ class Kind:
     choices: tuple[Kind, ...] = ()  # of a union
     is_number: bool = False
     is_array: bool = False
-    is_mapping: bool = False
+    is_mapping: bool = False  # or a list of mappings
 
 
 def _is_bool(value: Any) -> bool:
@@ -145,7 +145,7 @@ def _sequence(annotation: Any, *, is_ordered: bool) -> Kind:
             return members_fit(value)
         return not is_ordered and isinstance(value, collections.abc.Set | collections.abc.Iterator)
 
-    return Kind(fits, words)
+    return Kind(fits, words, is_mapping=kind_of(annotation).is_mapping)
 
 
 def _is_sequence(value: Any) -> bool:
