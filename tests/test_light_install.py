@@ -92,4 +92,4 @@ def test_torch_and_numpy_are_enough(tmp_path):
     output = run(WITHOUT, tmp_path / "data.txt")
     assert "ndcg@10" in output
     assert "LambdaMART needs lightgbm: pip install lightgbm" in output
-    assert "pip install polars" in output
+    assert "pip install 'rankpolicy[frames]'" in output

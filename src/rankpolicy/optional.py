@@ -15,10 +15,30 @@ from rankpolicy.types import MissingDependencyError
 
 # Packages that a module would load only because they are installed; a program that does not need them there may add to it.
 hidden_from: dict[str, tuple[str, ...]] = {}
+# The extra of pyproject.toml that brings a package.
+EXTRA_OF = {
+    "torch": "torch",
+    "transformers": "text",
+    "tokenizers": "text",
+    "polars": "frames",
+    "matplotlib": "plot",
+    "jinja2": "plot",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "msgspec": "serve",
+    "apsw": "serve",
+    "httpx": "serve",
+    "psycopg": "postgres",
+    "optuna": "tune",
+    "ray": "ray",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
+    "onnxruntime": "onnx",
+}
 
 
 def require(module: str, feature: str) -> Any:
-    """Import ``module``; where its package is missing, raise an error that names the feature and the package.
+    """Import ``module``; where its package is missing, raise an error that names the feature and what to install.
 
     >>> require("json", "Nothing").dumps([1])
     '[1]'
@@ -30,12 +50,21 @@ def require(module: str, feature: str) -> Any:
     sys.modules.update(hidden)  # with None there, an import fails as if the package were not installed
     try:
         return importlib.import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        raise MissingDependencyError(f"{feature} needs {package}: pip install {package}") from None
+    except ImportError as error:
+        package = (error.name or module).partition(".")[0]  # safetensors.torch lacks torch, for example
+        raise MissingDependencyError(f"{feature} needs {package}: {how_to_install(package)}") from None
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+def how_to_install(package: str) -> str:
+    """The command that brings a package.
+
+    >>> how_to_install("polars"), how_to_install("lightgbm")
+    ("pip install 'rankpolicy[frames]'", 'pip install lightgbm')
+    """
+    return f"pip install 'rankpolicy[{EXTRA_OF[package]}]'" if package in EXTRA_OF else f"pip install {package}"
 
 
 def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

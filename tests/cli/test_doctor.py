@@ -1,4 +1,5 @@
 from rankpolicy.cli.doctor import PACKAGES
+from rankpolicy.optional import EXTRA_OF
 
 
 def test_it_tells_what_is_there(rankpolicy, monkeypatch, tmp_path):
@@ -20,7 +21,8 @@ def test_it_prints_every_package_and_where_data_is_missing(rankpolicy, monkeypat
 
 
 def test_a_missing_package_comes_with_its_remedy(rankpolicy, monkeypatch):
-    monkeypatch.setitem(PACKAGES, "no-such-package", ("no_such_module", "nothing", "pip install 'rankpolicy[text]'"))
+    monkeypatch.setitem(PACKAGES, "no-such-package", ("no_such_module", "nothing"))
+    monkeypatch.setitem(EXTRA_OF, "no-such-package", "text")
     result = rankpolicy("doctor")
     assert "missing" in result.stdout
     assert "pip install 'rankpolicy[text]'" in result.stdout

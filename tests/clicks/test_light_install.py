@@ -26,4 +26,4 @@ def test_torch_and_numpy_are_enough():
     loaded, fitted, missing = output.splitlines()
     assert loaded == "[]"
     assert fitted == str(list(CLICK_MODELS))
-    assert missing == "A table of clicks needs polars: pip install polars"
+    assert missing == "A table of clicks needs polars: pip install 'rankpolicy[frames]'"

@@ -29,7 +29,7 @@ def test_text_is_escaped():
 def test_a_missing_jinja2_is_named(monkeypatch):
     environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingDependencyError, match=r"A page of HTML needs jinja2: pip install jinja2"):
+    with pytest.raises(MissingDependencyError, match=r"A page of HTML needs jinja2: pip install 'rankpolicy\[plot\]'"):
         html_page("Title", "Lead.", [])
 
 

@@ -13,6 +13,7 @@ from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import print_json
 from rankpolicy.cli.support.terminal import show, show_table, styled
 from rankpolicy.kernels import HAS_TRITON, TRITON_SWITCH, triton_is_on
+from rankpolicy.optional import how_to_install
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
@@ -23,32 +24,32 @@ rankpolicy doctor
 
 rankpolicy doctor --json
 """
-# By the name that pip knows: the module, what it is for, how to install it.
+# By the name that pip knows: the module and what it is for.
 PACKAGES = {
-    "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)", "pip install numba"),
-    "triton": ("triton", "GPU kernels (without it the torch reference serves)", "pip install triton"),
-    "scipy": ("scipy", "significance tests", "pip install scipy"),
-    "lightgbm": ("lightgbm", "the competitor lambdamart", "pip install lightgbm"),
-    "polars": ("polars", "Parquet, CSV and frames", "pip install polars"),
-    "safetensors": ("safetensors", "saving and loading models", "pip install safetensors"),
-    "matplotlib": ("matplotlib", "figures of the HTML report", "pip install matplotlib"),
-    "jinja2": ("jinja2", "HTML reports, and the dashboard of the service", "pip install jinja2"),
-    "zstandard": ("zstandard", "data files packed as .zst", "pip install zstandard"),
-    "transformers": ("transformers", "text features", "pip install 'rankpolicy[text]'"),
-    "tokenizers": ("tokenizers", "text features", "pip install 'rankpolicy[text]'"),
-    "onnx": ("onnx", "rankers as ONNX files", "pip install 'rankpolicy[onnx]'"),
-    "onnxscript": ("onnxscript", "networks of texts as ONNX files", "pip install 'rankpolicy[onnx]'"),
-    "onnxruntime": ("onnxruntime", "checking ONNX files before they are written", "pip install 'rankpolicy[onnx]'"),
-    "starlette": ("starlette", "the ranking service", "pip install 'rankpolicy[serve]'"),
-    "uvicorn": ("uvicorn", "the ranking service", "pip install 'rankpolicy[serve]'"),
-    "msgspec": ("msgspec", "the ranking service", "pip install 'rankpolicy[serve]'"),
-    "apsw": ("apsw", "the log of the ranking service", "pip install 'rankpolicy[serve]'"),
-    "httpx": ("httpx", "the client of the ranking service", "pip install 'rankpolicy[serve]'"),
-    "psycopg": ("psycopg", "several servers with one PostgreSQL database", "pip install 'rankpolicy[postgres]'"),
-    "optuna": ("optuna", "rankpolicy tune", "pip install 'rankpolicy[tune]'"),
-    "ray": ("ray", "experiments on a cluster", "pip install 'rankpolicy[ray]'"),
-    "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers", "pip install scikit-learn"),
-    "pandas": ("pandas", "pandas frames as input", "pip install pandas"),
+    "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)"),
+    "triton": ("triton", "GPU kernels (without it the torch reference serves)"),
+    "scipy": ("scipy", "significance tests"),
+    "lightgbm": ("lightgbm", "the competitor lambdamart"),
+    "polars": ("polars", "Parquet, CSV and frames"),
+    "safetensors": ("safetensors", "saving and loading models"),
+    "matplotlib": ("matplotlib", "figures of the HTML report"),
+    "jinja2": ("jinja2", "HTML reports, and the dashboard of the service"),
+    "zstandard": ("zstandard", "data files packed as .zst"),
+    "transformers": ("transformers", "text features"),
+    "tokenizers": ("tokenizers", "text features"),
+    "onnx": ("onnx", "rankers as ONNX files"),
+    "onnxscript": ("onnxscript", "networks of texts as ONNX files"),
+    "onnxruntime": ("onnxruntime", "checking ONNX files before they are written"),
+    "starlette": ("starlette", "the ranking service"),
+    "uvicorn": ("uvicorn", "the ranking service"),
+    "msgspec": ("msgspec", "the ranking service"),
+    "apsw": ("apsw", "the log of the ranking service"),
+    "httpx": ("httpx", "the client of the ranking service"),
+    "psycopg": ("psycopg", "several servers with one PostgreSQL database"),
+    "optuna": ("optuna", "rankpolicy tune"),
+    "ray": ("ray", "experiments on a cluster"),
+    "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers"),
+    "pandas": ("pandas", "pandas frames as input"),
 }
 
 
@@ -136,10 +137,10 @@ def _numba_threads() -> str:
 
 def _packages() -> dict[str, dict[str, Any]]:
     packages: dict[str, dict[str, Any]] = {}
-    for name, (module, purpose, remedy) in PACKAGES.items():
+    for name, (module, purpose) in PACKAGES.items():
         present = importlib.util.find_spec(module) is not None
         version = _version(name) if present else None
-        packages[name] = {"version": version, "for": purpose, "install": None if present else remedy}
+        packages[name] = {"version": version, "for": purpose, "install": None if present else how_to_install(name)}
     return packages
 
 
