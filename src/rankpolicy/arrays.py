@@ -1,0 +1,210 @@
+"""One text for numpy and torch: what array code here needs beyond the array API standard, which ``array_api_compat`` gives to both.
+
+A function that takes arrays begins with ``a, b = alike(a, b)`` where users call it, and with ``xp = namespace(a)``; it gives back arrays of
+the kind that came, on the device they lie on. Torch is loaded only where a tensor came. Autograd follows tensors, and nothing here looks at
+values of arrays or copies between host and device, so that CUDA graphs can be captured.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import torch
+
+Array: TypeAlias = Any  # a numpy array or a torch tensor: mypy knows no type that is either
+Generator: TypeAlias = "np.random.Generator | torch.Generator"
+
+is_tensor = array_api_compat.is_torch_array
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace of arrays of one kind; None and plain numbers are passed over.
+
+    >>> namespace(np.ones(2)).sum(np.ones(2))
+    np.float64(2.0)
+    """
+    return array_api_compat.array_namespace(*arrays)
+
+
+def alike(*arrays: Array) -> tuple[Array, ...]:
+    """The arrays as one kind: tensors on the device of the first tensor where there is one, otherwise numpy arrays; None stays None.
+
+    >>> alike([1, 2], None)
+    (array([1, 2]), None)
+    """
+    tensor = next((array for array in arrays if is_tensor(array)), None)
+    if tensor is None:
+        return tuple(None if array is None else np.asarray(array) for array in arrays)
+    import torch
+
+    return tuple(
+        array if array is None or is_tensor(array) else torch.as_tensor(array, device=tensor.device) for array in arrays
+    )
+
+
+def to_numpy(array: Array) -> NDArray[Any]:
+    """Values on the host, without gradients."""
+    return array.detach().cpu().numpy() if is_tensor(array) else np.asarray(array)
+
+
+def detached(array: Array) -> Array:
+    """The array without gradients."""
+    return array.detach() if is_tensor(array) else array
+
+
+def device_of(array: Array) -> Any:
+    """The device that new arrays beside this one lie on."""
+    return array_api_compat.device(array)
+
+
+def is_floating(array: Array) -> bool:
+    """Whether the values are floating-point numbers."""
+    return bool(namespace(array).isdtype(array.dtype, "real floating"))
+
+
+def masked_fill(array: Array, mask: Array, value: float) -> Array:
+    """``array`` with ``value`` where ``mask`` is True, both broadcast.
+
+    >>> masked_fill(np.array([1.0, 2.0]), np.array([True, False]), 0.0)
+    array([0., 2.])
+    """
+    return namespace(array).where(mask, value, array)
+
+
+def clip(array: Array, low: float | None = None, high: float | None = None) -> Array:
+    """Values raised to ``low`` and lowered to ``high``; array_api_compat's own copies numbers to the device."""
+    return array.clamp(low, high) if is_tensor(array) else np.clip(array, low, high)
+
+
+def gather(values: Array, indices: Array) -> Array:
+    """``values[..., indices]`` along the last axis; ``values`` (query, item) serve every ranking of ``indices`` (..., query, position).
+
+    >>> gather(np.array([[5.0, 6.0, 7.0]]), np.array([[[2, 0]], [[1, 1]]])).tolist()
+    [[[7.0, 5.0]], [[6.0, 6.0]]]
+    """
+    spread = namespace(values).broadcast_to(values, (*indices.shape[:-1], values.shape[-1]))
+    return spread.gather(-1, indices) if is_tensor(values) else np.take_along_axis(spread, indices, -1)
+
+
+def scatter(values: Array, indices: Array, updates: Array | float) -> Array:
+    """A copy of ``values`` (..., item) with ``updates`` at ``indices`` (..., position); all are broadcast to the rows of ``indices``.
+
+    >>> scatter(np.zeros(3), np.array([[2, 0], [1, 2]]), np.array([8.0, 9.0])).tolist()
+    [[9.0, 0.0, 8.0], [0.0, 8.0, 9.0]]
+    """
+    xp = namespace(values, indices)
+    spread = xp.broadcast_to(values, (*indices.shape[:-1], values.shape[-1]))
+    if not isinstance(updates, float):
+        updates = xp.broadcast_to(updates, indices.shape)
+    if is_tensor(values):
+        return spread.scatter(-1, indices, updates)
+    changed = spread.copy()
+    np.put_along_axis(changed, indices, updates, -1)
+    return changed
+
+
+def resized(vector: Array, length: int) -> Array:
+    """The first ``length`` values of a vector, 0 past its end.
+
+    >>> resized(np.array([1.0, 2.0]), 3), resized(np.array([1.0, 2.0]), 1)
+    (array([1., 2., 0.]), array([1.]))
+    """
+    xp, missing = namespace(vector), max(0, length - len(vector))
+    return xp.concat([vector[:length], xp.zeros(missing, dtype=vector.dtype, device=device_of(vector))])
+
+
+def lowest(array: Array) -> float:
+    """A log weight of what is never chosen, for the floats of ``array``: finite, since backwards through logcumsumexp -inf is NaN."""
+    return float(namespace(array).finfo(array.dtype).min) / 4  # sums of some of them are finite too
+
+
+def log_sum_exp(array: Array, *, keepdims: bool = False) -> Array:
+    """log Σ exp(array) over the last axis."""
+    if is_tensor(array):
+        return array.logsumexp(-1, keepdim=keepdims)
+    return np.logaddexp.reduce(array, axis=-1, keepdims=keepdims)
+
+
+def log_cumsum_exp(array: Array) -> Array:
+    """log of the running sums of exp(array) along the last axis.
+
+    >>> np.exp(log_cumsum_exp(np.log(np.array([1.0, 2.0, 3.0]))))
+    array([1., 3., 6.])
+    """
+    return array.logcumsumexp(-1) if is_tensor(array) else np.logaddexp.accumulate(array, axis=-1)
+
+
+def log_sigmoid(array: Array) -> Array:
+    """log(1 / (1 + exp(-array))), without overflow."""
+    if is_tensor(array):
+        import torch
+
+        return torch.nn.functional.logsigmoid(array)
+    return -np.logaddexp(array.dtype.type(0), -array)
+
+
+def new_generator(seed: int, *, like: Array) -> Generator:
+    """A source of randomness for arrays like this one."""
+    if is_tensor(like):
+        import torch
+
+        return torch.Generator(device=like.device).manual_seed(seed)
+    return np.random.default_rng(seed)
+
+
+def uniform(shape: tuple[int, ...], *, like: Array, generator: Any = None) -> Array:
+    """Draws from 0 to 1 in the dtype and on the device of ``like``.
+
+    Tensors draw from a ``torch.Generator``, by default torch's own; numpy arrays from a ``numpy.random.Generator``, by default a new one.
+    """
+    if is_tensor(like):
+        import torch
+
+        return torch.rand(shape, dtype=like.dtype, device=like.device, generator=_for_tensors(generator))
+    return _for_numpy(generator).random(shape).astype(like.dtype, copy=False)
+
+
+def exponential(shape: tuple[int, ...], *, like: Array, generator: Any = None) -> Array:
+    """Draws of the standard exponential distribution in float64, on the device of ``like``."""
+    if is_tensor(like):
+        import torch
+
+        empty = torch.empty(shape, dtype=torch.float64, device=like.device)
+        return empty.exponential_(generator=_for_tensors(generator))
+    # The lowest draw is above 0: its logarithm is taken.
+    return np.maximum(_for_numpy(generator).standard_exponential(shape), math.ldexp(1.0, -60))
+
+
+def choices(weights: Array, num_samples: int, *, generator: Any = None) -> Array:
+    """Indices (sample, row) drawn with replacement, row by row in proportion to ``weights`` (row, choice)."""
+    if is_tensor(weights):
+        import torch
+
+        return torch.multinomial(weights, num_samples, replacement=True, generator=_for_tensors(generator)).T
+    steps = np.cumsum(weights, axis=-1, dtype=np.float64)
+    drawn = _for_numpy(generator).random((num_samples, len(weights), 1)) * steps[:, -1:]
+    return np.minimum((steps <= drawn).sum(-1), weights.shape[-1] - 1)  # a product may be rounded up to the sum
+
+
+def _for_tensors(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        raise RankPolicyError(
+            "generator must be a torch.Generator for tensors; got one of numpy. Pass numpy arrays, or torch.Generator()."
+        )
+    return generator
+
+
+def _for_numpy(generator: Any) -> np.random.Generator:
+    if generator is not None and not isinstance(generator, np.random.Generator):
+        raise RankPolicyError(
+            f"generator must be a numpy.random.Generator for numpy arrays; got {type(generator).__name__}. "
+            "Pass numpy.random.default_rng(0), or tensors."
+        )
+    return np.random.default_rng() if generator is None else generator
