@@ -40,9 +40,7 @@ def test_numpy_and_torch_agree_and_keep_the_dtype(name: str, arguments: tuple, o
     cast_arguments = [cast(argument) for argument in arguments]
     function = getattr(arrays, name)
     by_numpy = function(*cast_arguments, **options)
-    by_torch = function(
-        *(torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in cast_arguments), **options
-    )
+    by_torch = function(*(torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in cast_arguments), **options)
     assert isinstance(by_numpy, np.ndarray)
     assert isinstance(by_torch, torch.Tensor)
     assert by_numpy.dtype == dtype == by_torch.numpy().dtype

@@ -24,6 +24,7 @@ Generator: TypeAlias = "np.random.Generator | torch.Generator"
 
 is_tensor = array_api_compat.is_torch_array
 
+
 def namespace(*arrays: Array) -> Any:
     """The array API namespace of arrays of one kind; None and plain numbers are passed over.
 
@@ -129,7 +130,8 @@ def log_sum_exp(array: Array, *, keepdims: bool = False) -> Array:
     """log Σ exp(array) over the last axis."""
     if is_tensor(array):
         return array.logsumexp(-1, keepdim=keepdims)
-    return np.logaddexp.reduce(array, axis=-1, keepdims=keepdims)
+    total = np.logaddexp.reduce(array, axis=-1)
+    return total[..., None] if keepdims else total
 
 
 def log_cumsum_exp(array: Array) -> Array:
