@@ -1,0 +1,271 @@
+"""`python -m benchmarks.gpu.without_kernels`, with a CUDA device: what an epoch costs when one kernel gives way to plain torch.
+
+Epochs on data of the size of Yahoo's and MSLR's, one policy and 32, as in `benchmarks.gpu.training`; every row switches one kernel off and
+keeps the CUDA graph. A kernel stays only where an epoch is at least 1.5 times faster with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.gpu import texts
+from benchmarks.gpu.training import data, new_fit
+from rankpolicy.data import from_arrays
+from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.evaluation import measure, on_device
+from rankpolicy.kernels.triton import race
+from rankpolicy.metrics import parse_metric
+from rankpolicy.objectives import FairPolicyGradient, PolicyGradient
+from rankpolicy.training import NetworkFit, Validation, device_texts, fit_networks, optimizer
+from rankpolicy.training.device_batches import DeviceBatches
+from rankpolicy.training.kernel_networks import KernelNetworks
+
+SECONDS = 225.0
+START = time.perf_counter()
+Switch = Callable[[], Any]
+
+
+def off(module: str) -> Switch:
+    return lambda: mock.patch.object(import_module(f"rankpolicy.{module}"), "on_gpu", return_value=False)
+
+
+def set_to(owner: Any, name: str, value: Any) -> Switch:
+    return lambda: mock.patch.object(owner, name, value)
+
+
+class PlainAdamW(optimizer.FlatAdamW):
+    """Every weight has its own step size, so that a step is a dozen operations on flat arrays."""
+
+    _per_weight: tuple[Tensor, Tensor] | None = None
+
+    @torch.no_grad()
+    def step(self, gradient: Tensor) -> None:
+        if self._per_weight is None:
+            rates, keeps = torch.empty_like(self.flat), torch.empty_like(self.flat)
+            for flat, values in ((rates, self.rates), (keeps, self.keeps)):
+                for layer in self._by_layer(flat):
+                    layer.copy_(values.view(-1, *[1] * (layer.dim() - 1)).expand_as(layer))
+            self._per_weight = rates, keeps
+        rates, keeps = self._per_weight
+        self.steps += 1
+        beta, square_beta = self.betas
+        self.first.lerp_(gradient, 1 - beta)
+        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
+        correction, square_correction = ((1 - b**self.steps).to(self.flat.dtype) for b in self.betas)
+        change = self.first / (self.second / square_correction).sqrt_().add_(1e-8)
+        self.flat.mul_(keeps).addcmul_(change, rates / correction, value=-1)
+
+
+class TorchAdamW(optimizer.FlatAdamW):
+    """torch's fused and capturable AdamW of one flat array; right for one policy, timed for several."""
+
+    _torch: Any = None
+
+    def step(self, gradient: Tensor) -> None:
+        if self._torch is None:
+            self.flat.requires_grad_()
+            self._torch = torch.optim.AdamW([self.flat], lr=1e-3, fused=True, capturable=True)
+        self.flat.grad = gradient
+        self._torch.step()
+
+
+@contextmanager
+def tf32() -> Iterator[None]:
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+NETWORKS = set_to(KernelNetworks, "serve", staticmethod(lambda *_: False))
+CUT = off("training.device_batches")
+ADAMW = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", PlainAdamW)
+FUSED = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", TorchAdamW)
+POLICY_SWITCHES: dict[str, tuple[Switch, ...]] = {
+    "all kernels": (),
+    "without relu_network": (NETWORKS,),
+    "without relu_network, TF32": (NETWORKS, tf32),
+    "without adamw (flat torch)": (ADAMW,),
+    "without adamw (torch fused, capturable)": (FUSED,),
+    "without cut": (CUT,),
+    "without relu_network, adamw, cut": (NETWORKS, ADAMW, CUT),
+    "without relu_network, adamw, cut, TF32": (NETWORKS, ADAMW, CUT, tf32),
+    "without race_in_registers": (set_to(race, "_MOST_IN_REGISTERS", 0),),
+    "without a CUDA graph": (set_to(DeviceBatches, "capture", lambda *_: None),),
+}
+
+
+def seconds_of(fits: list[NetworkFit], epochs: int) -> float:
+    """Median seconds of an epoch after the first."""
+    ends: list[float] = []
+    for fit in fits:
+        fit.settings = replace(fit.settings, epochs=epochs)
+
+    def ended(*_: Any) -> None:
+        torch.cuda.synchronize()
+        ends.append(time.perf_counter())
+
+    fits[0].report_epoch = ended
+    fit_networks(fits)
+    return statistics.median(np.diff(ends))
+
+
+def rows(name: str, switches: dict[str, tuple[Switch, ...]], run: Callable[[], float]) -> None:
+    base = None
+    for switch, patches in switches.items():
+        if time.perf_counter() - START > SECONDS:
+            print(f"{name:44} {switch:42} out of time", flush=True)
+            continue
+        try:
+            with ExitStack() as stack:
+                for patch in patches:
+                    stack.enter_context(patch())
+                seconds = run()
+        except Exception:
+            print(f"{name:44} {switch:42} failed: {traceback.format_exc().splitlines()[-1]}", flush=True)
+            continue
+        base = seconds if base is None else base
+        print(f"{name:44} {switch:42} {1000 * seconds:10.2f} ms  x {seconds / base:6.2f}", flush=True)
+
+
+def policies(train: RaggedTensors, count: int, *, seeds: bool = False, dropout: float = 0.0, **changes: Any) -> float:
+    fits = [
+        new_fit(train, seed=k if seeds else 0, learning_rate=1e-3 * (1 + k / 64), dropout=dropout) for k in range(count)
+    ]
+    for fit in fits:
+        for key, value in changes.items():
+            setattr(fit, key, value)
+    return seconds_of(fits, 4)
+
+
+def some(train: RaggedTensors, num_queries: int) -> RaggedTensors:
+    rows = int(train.offsets[num_queries])
+    assert isinstance(train.features, Tensor)
+    return RaggedTensors(train.features[:rows], train.labels[:rows], train.offsets[: num_queries + 1])
+
+
+def with_validation(train: RaggedTensors, num_queries: int, *, how: str) -> float:
+    """An epoch that ends with ndcg@10 of ``num_queries`` held-out queries: by the kernel, by torch on the device, or on the host."""
+    held_out = some(train, num_queries)
+    assert isinstance(held_out.features, Tensor)
+    dataset = from_arrays(
+        np.zeros((len(held_out.labels), 1), np.float32),
+        held_out.labels.cpu().numpy(),
+        qid=np.repeat(np.arange(num_queries), np.diff(held_out.offsets)),
+    )
+    metric = parse_metric("ndcg@10")
+    num_items = int(np.diff(held_out.offsets)[0])
+    mask = torch.ones(num_queries, num_items, dtype=torch.bool, device="cuda")
+    labels = held_out.labels.view(num_queries, -1)
+
+    def by_torch(scores: Tensor) -> float:
+        rankings = scores.view(num_queries, -1).argsort(descending=True, stable=True)
+        return float(metric(rankings, labels, mask).nanmean())
+
+    def on_host(scores: Tensor) -> float:
+        values = measure.evaluate_scores(scores.cpu().numpy(), dataset, [metric])[:, 0]
+        return measure.mean_over_queries(values, None)
+
+    kernel = on_device.mean_of_scores(dataset, metric, torch.device("cuda"))
+    score = {"kernel": kernel, "torch": by_torch, "host": on_host, "none": None}[how]
+    validation = None if score is None else Validation(held_out.features, score, "ndcg@10")
+    return policies(train, 1, validation=validation)
+
+
+def main() -> int:
+    if not torch.cuda.is_available():
+        print("needs a CUDA device")
+        return 1
+    logging.basicConfig(level=logging.INFO, format="      %(message)s", stream=sys.stdout)
+    yahoo = data(19_944, 24, 700)
+    rows("Yahoo, one policy", POLICY_SWITCHES, partial(policies, yahoo, 1))
+    some_switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if "without a" not in name}
+    rows("Yahoo, 32 policies", some_switches, partial(policies, yahoo, 32))
+    few = dict(list(POLICY_SWITCHES.items())[:3]) | {
+        name: POLICY_SWITCHES[name]
+        for name in ("without relu_network, adamw, cut", "without relu_network, adamw, cut, TF32")
+    }
+    rows("Yahoo, one policy, dropout 0.3", few, partial(policies, yahoo, 1, dropout=0.3))
+    rows("Yahoo, 32 seeds", few, partial(policies, yahoo, 32, seeds=True))
+    for how in ("none", "kernel", "torch", "host"):
+        rows(f"Yahoo + 3,000 validation queries, {how}", {"": ()}, partial(with_validation, yahoo, 3000, how=how))
+    part = some(yahoo, 4096)
+    aim = FairPolicyGradient(reward="ndcg", fairness="individual", strength=1.0)
+    rows(
+        "4,096 of Yahoo, individual fairness",
+        {"all kernels": (), "without disparity": (off("fairness.individual_disparity"),)},
+        partial(policies, part, 1, objective=aim),
+    )
+    ap = PolicyGradient(reward="ap", estimator="gumbel")
+    rows(
+        "4,096 of Yahoo, ap by gumbel",
+        {"all kernels": (), "without gumbel": (off("gradients.gumbel"),)},
+        partial(policies, part, 1, objective=ap),
+    )
+    reinforced = PolicyGradient(reward="ap", estimator="reinforce")
+    rows(
+        "4,096 of Yahoo, ap by reinforce",
+        {"all kernels": (), "without reinforce": (off("gradients.reinforce"),)},
+        partial(policies, part, 1, objective=reinforced),
+    )
+    sampled = PolicyGradient(reward="ndcg@10", estimator="pl_rank")
+    rows(
+        "4,096 of Yahoo, ndcg@10 by pl_rank",
+        {"all kernels": (), "without pl_rank": (off("gradients.pl_rank"),)},
+        partial(policies, part, 1, objective=sampled),
+    )
+    del yahoo, part
+    mslr = data(6_000, 120, 136)
+    rows("MSLR, one policy", POLICY_SWITCHES, partial(policies, mslr, 1))
+    rows("MSLR, 32 policies", few, partial(policies, mslr, 32))
+    for how in ("none", "kernel", "torch", "host"):
+        rows(f"MSLR + 2,000 validation queries, {how}", {"": ()}, partial(with_validation, mslr, 2000, how=how))
+    part = some(mslr, 1024)
+    rows(
+        "1,024 of MSLR, individual fairness",
+        {"all kernels": (), "without disparity": (off("fairness.individual_disparity"),)},
+        partial(policies, part, 1, objective=aim),
+    )
+    rows(
+        "1,024 of MSLR, ap by gumbel",
+        {"all kernels": (), "without gumbel": (off("gradients.gumbel"),)},
+        partial(policies, part, 1, objective=ap),
+    )
+    rows(
+        "1,024 of MSLR, ndcg@10 by pl_rank",
+        {"all kernels": (), "without pl_rank": (off("gradients.pl_rank"),)},
+        partial(policies, part, 1, objective=sampled),
+    )
+    del mslr, part
+    print(f"{time.perf_counter() - START:.0f} s; texts, with and without graphs of the network:", flush=True)
+    wiki = texts.like_wikiqa()
+    never = set_to(device_texts.DeviceTexts, "serve", staticmethod(lambda *_: False))
+    for name in ("mcan",):
+        rows(f"WikiQA-sized {name}", {"graphs": (), "without graphs": (never,)}, partial(text_epoch, wiki))
+    print(f"{time.perf_counter() - START:.0f} s")
+    return 0
+
+
+def text_epoch(train: RaggedTensors) -> float:
+    network = texts.mcan(50, dropout=0.3)
+    return seconds_of([texts.new_fit(train, network, batch_queries=16, num_samples=20, max_positions=3)], 3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
