@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from rankpolicy.optional import lazy_imports
 from rankpolicy.threads import prepare_threads
-from rankpolicy.types import Conventions, RankPolicyError
-from rankpolicy.types import MissingDependencyError as MissingDependencyError
+from rankpolicy.types import Conventions, MissingDependencyError as MissingDependencyError, RankPolicyError
 from rankpolicy.version import __version__
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         clicks,
         data,
         evaluation,
+        executors as executors,
         experiments,
         fairness,
         gradients,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         policies,
         simulation,
     )
-    from rankpolicy import executors as executors
     from rankpolicy.clicks import (
         dataset_from_clicks,
         estimate_position_bias,
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
 
 prepare_threads()
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
+__getattr__, __dir__, _ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "DELTR",

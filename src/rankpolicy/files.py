@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
-from rankpolicy.writing import atomic_write as atomic_write
-from rankpolicy.writing import note_input
+from rankpolicy.writing import atomic_write as atomic_write, note_input
 
 GZIP_MAGIC = b"\x1f\x8b"
 BZIP2_MAGIC = b"BZh"

@@ -67,11 +67,11 @@ def how_to_install(package: str) -> str:
     return f"pip install 'rankpolicy[{EXTRA_OF[package]}]'" if package in EXTRA_OF else f"pip install {package}"
 
 
-def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a package whose imports all stand under ``if TYPE_CHECKING:``.
+def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose imports all stand under ``if TYPE_CHECKING:``.
 
-    Type checkers, editors and readers see ordinary imports; at run time each name is imported when it is first used. A name that is
-    exported this way must differ from the names of the package's own modules, which would replace it once they are imported.
+    They are written ``from module import name as name``, which exports a name for type checkers; at run time each name is imported when
+    it is first used. An exported name must differ from the names of the package's own modules, which replace it once imported.
     """
     module_of = _imports_for_type_checkers(Path(file))
 
@@ -94,7 +94,7 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         public = loaded.get("__all__", loaded)  # helpers that a package imports for itself are not shown
         return sorted({*public, *module_of, *(name for name in loaded if name.startswith("__"))})
 
-    return get, names
+    return get, names, sorted(module_of)
 
 
 def _imports_for_type_checkers(file: Path) -> dict[str, str]:

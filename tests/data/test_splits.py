@@ -3,8 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_by_time, split_queries
 from rankpolicy.data.click_table.shown import Shown

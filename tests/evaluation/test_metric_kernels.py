@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankpolicy.metrics import METRICS, all_items, parse_metric, term_table
 from rankpolicy.types import Conventions

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 
 import rankpolicy as rp
 from rankpolicy.rankers.networks.network import NetworkRanker

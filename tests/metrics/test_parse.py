@@ -2,8 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankpolicy.metrics import METRICS, Leaf, Term, as_reward, ndcg, parse_metric, parse_metrics
 from rankpolicy.types import Conventions, RankPolicyError

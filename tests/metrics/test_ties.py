@@ -7,8 +7,7 @@ import ir_measures
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from ir_measures import AP, RR, P, R, Success, nDCG
 from sklearn.metrics import ndcg_score
 

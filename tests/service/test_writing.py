@@ -17,9 +17,7 @@ from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.domain.records import NewRanking, StoredRanking
 from rankpolicy.service.errors import ConflictError, DamagedStoreError, UnavailableError
 from rankpolicy.service.learning.job_process import run_job
-from rankpolicy.service.log import journal as journaling
-from rankpolicy.service.log import writer as writing
-from rankpolicy.service.log import writer_process as process
+from rankpolicy.service.log import journal as journaling, writer as writing, writer_process as process
 from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore, database_file

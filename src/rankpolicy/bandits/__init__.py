@@ -27,76 +27,44 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.bandits.bandit import Bandit
-    from rankpolicy.bandits.chain import CcmTS, CcmUCB, DbnTS, DbnUCB
-    from rankpolicy.bandits.index import KLUCB, UCB1, CountIndex, ThompsonSampling, kl_ucb
-    from rankpolicy.bandits.index_bandits import (
-        CascadeKLUCB,
-        CascadeLinTS,
-        CascadeLinUCB,
-        CascadeTS,
-        CascadeUCB1,
-        DcmKLUCB,
-        DcmKLUCBLog,
-        DcmLinTS,
-        DcmLinUCB,
-        DcmTS,
-        DcmUCB1,
-        FirstClick,
-        IndexBandit,
-        LastClick,
-        MpTS,
+    from rankpolicy.bandits.bandit import Bandit as Bandit
+    from rankpolicy.bandits.chain import CcmTS as CcmTS, CcmUCB as CcmUCB, DbnTS as DbnTS, DbnUCB as DbnUCB
+    from rankpolicy.bandits.index import (
+        KLUCB as KLUCB,
+        UCB1 as UCB1,
+        CountIndex as CountIndex,
+        ThompsonSampling as ThompsonSampling,
+        kl_ucb as kl_ucb,
     )
-    from rankpolicy.bandits.linear import LinTS, LinUCB
-    from rankpolicy.bandits.members import BANDITS, INDICES
-    from rankpolicy.bandits.pairs import BubbleRank, TopRank
-    from rankpolicy.bandits.per_query.query_bandit import QueryBandit
-    from rankpolicy.bandits.position import PbmPIE, PbmTS, PbmUCB, UbmTS, UbmUCB
-    from rankpolicy.bandits.ranked import RankedExp3, RankedKLUCB
-    from rankpolicy.bandits.uniform import EpsilonGreedy, RandomLists
+    from rankpolicy.bandits.index_bandits import (
+        CascadeKLUCB as CascadeKLUCB,
+        CascadeLinTS as CascadeLinTS,
+        CascadeLinUCB as CascadeLinUCB,
+        CascadeTS as CascadeTS,
+        CascadeUCB1 as CascadeUCB1,
+        DcmKLUCB as DcmKLUCB,
+        DcmKLUCBLog as DcmKLUCBLog,
+        DcmLinTS as DcmLinTS,
+        DcmLinUCB as DcmLinUCB,
+        DcmTS as DcmTS,
+        DcmUCB1 as DcmUCB1,
+        FirstClick as FirstClick,
+        IndexBandit as IndexBandit,
+        LastClick as LastClick,
+        MpTS as MpTS,
+    )
+    from rankpolicy.bandits.linear import LinTS as LinTS, LinUCB as LinUCB
+    from rankpolicy.bandits.members import BANDITS as BANDITS, INDICES as INDICES
+    from rankpolicy.bandits.pairs import BubbleRank as BubbleRank, TopRank as TopRank
+    from rankpolicy.bandits.per_query.query_bandit import QueryBandit as QueryBandit
+    from rankpolicy.bandits.position import (
+        PbmPIE as PbmPIE,
+        PbmTS as PbmTS,
+        PbmUCB as PbmUCB,
+        UbmTS as UbmTS,
+        UbmUCB as UbmUCB,
+    )
+    from rankpolicy.bandits.ranked import RankedExp3 as RankedExp3, RankedKLUCB as RankedKLUCB
+    from rankpolicy.bandits.uniform import EpsilonGreedy as EpsilonGreedy, RandomLists as RandomLists
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = [
-    "BANDITS",
-    "INDICES",
-    "KLUCB",
-    "UCB1",
-    "Bandit",
-    "BubbleRank",
-    "CascadeKLUCB",
-    "CascadeLinTS",
-    "CascadeLinUCB",
-    "CascadeTS",
-    "CascadeUCB1",
-    "CcmTS",
-    "CcmUCB",
-    "CountIndex",
-    "DbnTS",
-    "DbnUCB",
-    "DcmKLUCB",
-    "DcmKLUCBLog",
-    "DcmLinTS",
-    "DcmLinUCB",
-    "DcmTS",
-    "DcmUCB1",
-    "EpsilonGreedy",
-    "FirstClick",
-    "IndexBandit",
-    "LastClick",
-    "LinTS",
-    "LinUCB",
-    "MpTS",
-    "PbmPIE",
-    "PbmTS",
-    "PbmUCB",
-    "QueryBandit",
-    "RandomLists",
-    "RankedExp3",
-    "RankedKLUCB",
-    "ThompsonSampling",
-    "TopRank",
-    "UbmTS",
-    "UbmUCB",
-    "kl_ucb",
-]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

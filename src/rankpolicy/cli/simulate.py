@@ -87,8 +87,7 @@ def simulate(
     with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
     """
     from rankpolicy.bandits import BANDITS
-    from rankpolicy.simulation import mean_over_problems
-    from rankpolicy.simulation import simulate as simulate_bandits
+    from rankpolicy.simulation import mean_over_problems, simulate as simulate_bandits
 
     run = Run(ctx)
     named = parse_methods(bandits, variant, settings, BANDITS, kind="bandit")

@@ -5,30 +5,16 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.evaluation.bootstrap import bootstrap_interval
-    from rankpolicy.evaluation.comparison import PairedComparison, compare_tables
-    from rankpolicy.evaluation.measure import evaluate, evaluate_scores
+    from rankpolicy.evaluation.bootstrap import bootstrap_interval as bootstrap_interval
+    from rankpolicy.evaluation.comparison import PairedComparison as PairedComparison, compare_tables as compare_tables
+    from rankpolicy.evaluation.measure import evaluate as evaluate, evaluate_scores as evaluate_scores
     from rankpolicy.evaluation.significance import (
-        TESTS,
-        fisher_randomization,
-        holm,
-        paired_t_test,
-        wilcoxon_signed_rank,
+        TESTS as TESTS,
+        fisher_randomization as fisher_randomization,
+        holm as holm,
+        paired_t_test as paired_t_test,
+        wilcoxon_signed_rank as wilcoxon_signed_rank,
     )
-    from rankpolicy.evaluation.table import MetricTable
+    from rankpolicy.evaluation.table import MetricTable as MetricTable
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = [
-    "TESTS",
-    "MetricTable",
-    "PairedComparison",
-    "bootstrap_interval",
-    "compare_tables",
-    "evaluate",
-    "evaluate_scores",
-    "fisher_randomization",
-    "holm",
-    "paired_t_test",
-    "wilcoxon_signed_rank",
-]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

@@ -5,21 +5,14 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.explanations.attribution import explain_item
-    from rankpolicy.explanations.explanation import Explanation
-    from rankpolicy.explanations.gain import gain_importance
-    from rankpolicy.explanations.importance import FeatureImportance
-    from rankpolicy.explanations.permutation import permutation_importance
-    from rankpolicy.explanations.shapley import enumerated_shapley, sampled_shapley
+    from rankpolicy.explanations.attribution import explain_item as explain_item
+    from rankpolicy.explanations.explanation import Explanation as Explanation
+    from rankpolicy.explanations.gain import gain_importance as gain_importance
+    from rankpolicy.explanations.importance import FeatureImportance as FeatureImportance
+    from rankpolicy.explanations.permutation import permutation_importance as permutation_importance
+    from rankpolicy.explanations.shapley import (
+        enumerated_shapley as enumerated_shapley,
+        sampled_shapley as sampled_shapley,
+    )
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = [
-    "Explanation",
-    "FeatureImportance",
-    "enumerated_shapley",
-    "explain_item",
-    "gain_importance",
-    "permutation_importance",
-    "sampled_shapley",
-]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

@@ -15,13 +15,30 @@ from rankpolicy.metrics.members import METRICS
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.metrics.custom_reward import CustomReward
-    from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, TermTable, additive_form, term_table
-    from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, metric_named
-    from rankpolicy.metrics.parse import as_reward, parse_metric, parse_metrics, reward_to_maximise
-    from rankpolicy.metrics.ranked import all_items, rank_by_score, ranks_of
+    from rankpolicy.metrics.custom_reward import CustomReward as CustomReward
+    from rankpolicy.metrics.expression import (
+        Leaf as Leaf,
+        RewardExpression as RewardExpression,
+        Term as Term,
+        TermTable as TermTable,
+        additive_form as additive_form,
+        term_table as term_table,
+    )
+    from rankpolicy.metrics.metric import (
+        AdditiveForm as AdditiveForm,
+        CascadeForm as CascadeForm,
+        Metric as Metric,
+        metric_named as metric_named,
+    )
+    from rankpolicy.metrics.parse import (
+        as_reward as as_reward,
+        parse_metric as parse_metric,
+        parse_metrics as parse_metrics,
+        reward_to_maximise as reward_to_maximise,
+    )
+    from rankpolicy.metrics.ranked import all_items as all_items, rank_by_score as rank_by_score, ranks_of as ranks_of
 
-_imported_when_used, _names = lazy_imports(__name__, __file__)
+_imported_when_used, _names, _exported = lazy_imports(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
@@ -32,25 +49,4 @@ def __dir__() -> list[str]:
     return sorted({*_names(), *METRICS})
 
 
-__all__ = [
-    "METRICS",
-    "AdditiveForm",
-    "CascadeForm",
-    "CustomReward",
-    "Leaf",
-    "Metric",
-    "RewardExpression",
-    "Term",
-    "TermTable",
-    "additive_form",
-    "all_items",
-    "as_reward",
-    "metric_named",
-    "parse_metric",
-    "parse_metrics",
-    "rank_by_score",
-    "ranks_of",
-    "reward_to_maximise",
-    "term_table",
-    *METRICS,
-]
+__all__ = ["METRICS", *_exported, *METRICS]

@@ -16,28 +16,18 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.service.client import Client
-    from rankpolicy.service.config import ServiceConfig, read_config
-    from rankpolicy.service.errors import ConflictError, DamagedStoreError, ServiceError, UnavailableError
-    from rankpolicy.service.log.sqlite import SqliteStore
-    from rankpolicy.service.log.store import Store
-    from rankpolicy.service.policies import SERVED
-    from rankpolicy.service.ranking_service import RankingService
-    from rankpolicy.service.server import serve
+    from rankpolicy.service.client import Client as Client
+    from rankpolicy.service.config import ServiceConfig as ServiceConfig, read_config as read_config
+    from rankpolicy.service.errors import (
+        ConflictError as ConflictError,
+        DamagedStoreError as DamagedStoreError,
+        ServiceError as ServiceError,
+        UnavailableError as UnavailableError,
+    )
+    from rankpolicy.service.log.sqlite import SqliteStore as SqliteStore
+    from rankpolicy.service.log.store import Store as Store
+    from rankpolicy.service.policies import SERVED as SERVED
+    from rankpolicy.service.ranking_service import RankingService as RankingService
+    from rankpolicy.service.server import serve as serve
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = [
-    "SERVED",
-    "Client",
-    "ConflictError",
-    "DamagedStoreError",
-    "RankingService",
-    "ServiceConfig",
-    "ServiceError",
-    "SqliteStore",
-    "Store",
-    "UnavailableError",
-    "read_config",
-    "serve",
-]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

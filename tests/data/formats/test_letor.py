@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rankpolicy.data import from_arrays, read_letor, write_letor

@@ -12,9 +12,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
-from tests.service.parts import Parts
-from tests.service.parts import click as new_click
-from tests.service.parts import events as new_events
+from tests.service.parts import Parts, click as new_click, events as new_events
 from tests.waits import wait_until
 
 

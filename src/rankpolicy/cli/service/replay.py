@@ -32,8 +32,7 @@ def replay(db: Db = "rankpolicy.db", seed: options.NotRandom = 0, as_json: optio
     compared with the one that is printed here.
     """
     with opened(db, role="reader") as store:
-        from rankpolicy.service.log.replay import replay as replay_log
-        from rankpolicy.service.log.replay import replay_choices
+        from rankpolicy.service.log.replay import replay as replay_log, replay_choices
         from rankpolicy.service.policies.stored_versions import policy_of_version
 
         rows = store.check()

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.service.http.application import Application
+    from rankpolicy.service.http.application import Application as Application
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = ["Application"]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.service.domain.records import Ordered
-    from rankpolicy.service.policies.members import SERVED
-    from rankpolicy.service.policies.served_policy import ServedPolicy
+    from rankpolicy.service.domain.records import Ordered as Ordered
+    from rankpolicy.service.policies.members import SERVED as SERVED
+    from rankpolicy.service.policies.served_policy import ServedPolicy as ServedPolicy
 
-__getattr__, __dir__ = lazy_imports(__name__, __file__)
-
-__all__ = ["SERVED", "Ordered", "ServedPolicy"]
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)
