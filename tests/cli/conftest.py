@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
+import threading
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,12 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.cli.main import run
 
+PROCESS_HOOKS = (
+    (warnings, "showwarning"),
+    (sys, "excepthook"),
+    (threading, "excepthook"),
+    (sys, "unraisablehook"),
+)
 SMALL = ["--set", "epochs=2", "--set", "model.hidden=4", "--set", "num_networks=1"]
 
 
@@ -27,8 +37,12 @@ class Result:
 
 
 @pytest.fixture
-def rankpolicy(capsys):
+def rankpolicy(capsys, monkeypatch):
     """Run the command line: its exit status, stdout and stderr."""
+    # `rankpolicy serve` takes over what its process logs: other tests get their own back.
+    monkeypatch.setattr(logging.getLogger(), "handlers", logging.getLogger().handlers[:])
+    for module, name in PROCESS_HOOKS:
+        monkeypatch.setattr(module, name, getattr(module, name))
 
     def call(*arguments: object) -> Result:
         capsys.readouterr()

@@ -1,6 +1,7 @@
 """Conversion between flat arrays of items and padded arrays of queries.
 
-Features stay flat; only scalars (scores, labels, groups) are padded to ``(query, item)`` with a mask.
+Features stay flat; only scalars (scores, labels, groups) are padded to ``(query, item)`` with a mask. Queries of similar length are
+padded together, so that padding costs no more than a multiple of their items.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.display import short_repr
+
+_SHORT = 16  # lists up to this length are padded together
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +59,18 @@ class Padding:
     def to(self, device: torch.device | str) -> Padding:
         """The same padding on another device."""
         return Padding(self.mask.to(device), self.cells.to(device))
+
+
+def queries_by_length(sizes: NDArray[np.int64], *, most_cells: int | None = None) -> list[NDArray[np.int64]]:
+    """Indices of queries in groups, in each of which the longest list is at most twice the shortest (or short itself).
+
+    >>> [group.tolist() for group in queries_by_length(np.array([3, 8000, 10, 40]))]
+    [[0, 2], [3], [1]]
+    """
+    classes = np.ceil(np.log2(np.maximum(sizes, _SHORT) / _SHORT)).astype(np.int64)
+    groups = []
+    for length_class in np.unique(classes):
+        queries = np.flatnonzero(classes == length_class)
+        count = len(queries) if most_cells is None else max(1, most_cells // int(sizes[queries].max()))
+        groups += [queries[start : start + count] for start in range(0, len(queries), count)]
+    return groups

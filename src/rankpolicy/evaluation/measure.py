@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
-from rankpolicy.data.lengths import queries_by_length
+from rankpolicy.data.padding import queries_by_length
 from rankpolicy.data.rows_of_queries import rows_of_queries
 from rankpolicy.declarations.arguments import as_array, checked_kind
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels

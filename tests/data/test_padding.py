@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from rankpolicy.data.lengths import queries_by_length
-from rankpolicy.data.padding import Padding
+from rankpolicy.data.padding import Padding, queries_by_length
 
 
 @pytest.mark.parametrize("most_cells", [None, 100, 10_000])
