@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,12 +30,14 @@ from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.evaluation import measure, on_device
 from rankpolicy.kernels.triton import race
 from rankpolicy.metrics import parse_metric
-from rankpolicy.objectives import FairPolicyGradient, PolicyGradient
-from rankpolicy.training import NetworkFit, Validation, device_texts, fit_networks, optimizer
+from rankpolicy.models.stack import Stack
+from rankpolicy.objectives import FairPolicyGradient, Hybrid, PolicyGradient
+from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_texts, fit_networks, optimizer
 from rankpolicy.training.device_batches import DeviceBatches
 from rankpolicy.training.kernel_networks import KernelNetworks
 
 SECONDS = 225.0
+SLICE = 8192  # weights of a slice that torch's fused AdamW takes as a tensor
 START = time.perf_counter()
 Switch = Callable[[], Any]
 
@@ -53,14 +55,18 @@ class PlainAdamW(optimizer.FlatAdamW):
 
     _per_weight: tuple[Tensor, Tensor] | None = None
 
+    def _fill_per_weight(self) -> None:
+        rates, keeps = torch.empty_like(self.flat), torch.empty_like(self.flat)
+        for flat, values in ((rates, self.rates), (keeps, self.keeps)):
+            for layer in self._by_layer(flat):
+                layer.copy_(values.view(-1, *[1] * (layer.dim() - 1)).expand_as(layer))
+        self._per_weight = rates, keeps
+
     @torch.no_grad()
     def step(self, gradient: Tensor) -> None:
         if self._per_weight is None:
-            rates, keeps = torch.empty_like(self.flat), torch.empty_like(self.flat)
-            for flat, values in ((rates, self.rates), (keeps, self.keeps)):
-                for layer in self._by_layer(flat):
-                    layer.copy_(values.view(-1, *[1] * (layer.dim() - 1)).expand_as(layer))
-            self._per_weight = rates, keeps
+            self._fill_per_weight()
+        assert self._per_weight is not None
         rates, keeps = self._per_weight
         self.steps += 1
         beta, square_beta = self.betas
@@ -71,17 +77,84 @@ class PlainAdamW(optimizer.FlatAdamW):
         self.flat.mul_(keeps).addcmul_(change, rates / correction, value=-1)
 
 
-class TorchAdamW(optimizer.FlatAdamW):
-    """torch's fused and capturable AdamW of one flat array; right for one policy, timed for several."""
+class LeanAdamW(PlainAdamW):
+    """The same in fewer operations: the powers of the betas are kept, and no step is taken for a decay of 0."""
 
-    _torch: Any = None
+    _powers: Tensor | None = None
 
+    @torch.no_grad()
     def step(self, gradient: Tensor) -> None:
-        if self._torch is None:
-            self.flat.requires_grad_()
-            self._torch = torch.optim.AdamW([self.flat], lr=1e-3, fused=True, capturable=True)
-        self.flat.grad = gradient
-        self._torch.step()
+        beta, square_beta = self.betas
+        if self._per_weight is None:
+            self._decays = bool((self.keeps != 1).any())
+            self._powers = self.flat.new_ones(2, dtype=torch.float64)
+            self._betas = self._powers.new_tensor(self.betas)
+            self._fill_per_weight()
+        assert self._powers is not None
+        assert self._per_weight is not None
+        rates, keeps = self._per_weight
+        self._powers.mul_(self._betas)
+        correction, square_correction = (1 - self._powers).to(self.flat.dtype)
+        self.first.lerp_(gradient, 1 - beta)
+        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
+        change = (self.second / square_correction).sqrt_().add_(1e-8).mul_(correction)
+        change = torch.div(self.first, change, out=change)
+        if self._decays:
+            self.flat.mul_(keeps)
+        self.flat.addcmul_(change, rates, value=-1)
+
+
+class TorchAdamW(optimizer.FlatAdamW):
+    """torch's fused AdamW over slices of the flat array: one call for all policies of equal step size and decay."""
+
+    def __init__(self, stack: Stack, settings: Sequence[TrainingSettings]) -> None:
+        super().__init__(stack, settings)
+        self._float_steps = torch.zeros((), device=self.flat.device)
+        self._policies: dict[tuple[float, float], list[int]] = {}
+        for index, policy in enumerate(settings):
+            self._policies.setdefault((policy.learning_rate, policy.weight_decay), []).append(index)
+        self._num_networks = stack.num_networks
+        self._calls: list[tuple[float, float, list[list[Tensor]]]] = []
+
+    def _slices(self, flat: Tensor, policies: Sequence[int]) -> list[Tensor]:
+        """The weights of some policies, in slices so small that every launch has work for many blocks."""
+        of_layers = self._by_layer(flat)
+        if len(policies) == len(self.rates) // self._num_networks:
+            return list(flat.split(SLICE))
+        return [
+            weights
+            for layer in of_layers
+            for policy in policies
+            for weights in layer[policy * self._num_networks : (policy + 1) * self._num_networks].view(-1).split(SLICE)
+        ]
+
+    @torch.no_grad()
+    def step(self, gradient: Tensor) -> None:
+        self._float_steps += 1
+        if not self._calls:
+            self._calls = [
+                (rate, decay, [self._slices(flat, policies) for flat in (self.flat, self.first, self.second)])
+                for (rate, decay), policies in self._policies.items()
+            ]
+        for (rate, decay, (weights, first, second)), policies in zip(self._calls, self._policies.values(), strict=True):
+            torch._fused_adamw_(
+                weights,
+                self._slices(gradient, policies),
+                first,
+                second,
+                [],
+                [self._float_steps] * len(weights),
+                lr=rate,
+                beta1=self.betas[0],
+                beta2=self.betas[1],
+                weight_decay=decay,
+                eps=1e-8,
+                amsgrad=False,
+                maximize=False,
+            )
+
+    def changing_tensors(self) -> list[Tensor]:
+        return [*super().changing_tensors(), self._float_steps]
 
 
 @contextmanager
@@ -96,13 +169,15 @@ def tf32() -> Iterator[None]:
 NETWORKS = set_to(KernelNetworks, "serve", staticmethod(lambda *_: False))
 CUT = off("training.device_batches")
 ADAMW = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", PlainAdamW)
+LEAN = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", LeanAdamW)
 FUSED = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", TorchAdamW)
 POLICY_SWITCHES: dict[str, tuple[Switch, ...]] = {
     "all kernels": (),
     "without relu_network": (NETWORKS,),
     "without relu_network, TF32": (NETWORKS, tf32),
     "without adamw (flat torch)": (ADAMW,),
-    "without adamw (torch fused, capturable)": (FUSED,),
+    "without adamw (torch fused)": (FUSED,),
+    "without adamw (flat torch, few operations)": (LEAN,),
     "without cut": (CUT,),
     "without relu_network, adamw, cut": (NETWORKS, ADAMW, CUT),
     "without relu_network, adamw, cut, TF32": (NETWORKS, ADAMW, CUT, tf32),
@@ -144,9 +219,18 @@ def rows(name: str, switches: dict[str, tuple[Switch, ...]], run: Callable[[], f
         print(f"{name:44} {switch:42} {1000 * seconds:10.2f} ms  x {seconds / base:6.2f}", flush=True)
 
 
-def policies(train: RaggedTensors, count: int, *, seeds: bool = False, dropout: float = 0.0, **changes: Any) -> float:
+def policies(
+    train: RaggedTensors,
+    count: int,
+    *,
+    seeds: bool = False,
+    one_rate: bool = False,
+    dropout: float = 0.0,
+    **changes: Any,
+) -> float:
     fits = [
-        new_fit(train, seed=k if seeds else 0, learning_rate=1e-3 * (1 + k / 64), dropout=dropout) for k in range(count)
+        new_fit(train, seed=k if seeds else 0, learning_rate=1e-3 if one_rate else 1e-3 * (1 + k / 64), dropout=dropout)
+        for k in range(count)
     ]
     for fit in fits:
         for key, value in changes.items():
@@ -188,11 +272,36 @@ def with_validation(train: RaggedTensors, num_queries: int, *, how: str) -> floa
     return policies(train, 1, validation=validation)
 
 
+def adamw_and_affinity() -> None:
+    """`python -m benchmarks.gpu.without_kernels adamw`: only the rows of the optimizer and of the affinity policy."""
+    switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if name == "all kernels" or " adamw (" in name}
+    yahoo = data(19_944, 24, 700)
+    rows("Yahoo, one policy", switches, partial(policies, yahoo, 1))
+    rows("Yahoo, 32 policies, 32 rates", switches, partial(policies, yahoo, 32))
+    rows("Yahoo, 32 seeds, one rate", switches, partial(policies, yahoo, 32, seeds=True, one_rate=True))
+    without_affinity = {"all kernels": (), "without affinity": (off("gradients.affinity_reinforce"),)}
+    banditrank = Hybrid(reward=parse_metric("mean(ap, ndcg@10)"), num_samples=20)
+    rows("4,096 of Yahoo, BanditRank", without_affinity, partial(policies, some(yahoo, 4096), 1, objective=banditrank))
+    del yahoo
+    mslr = data(6_000, 120, 136)
+    rows("MSLR, one policy", switches, partial(policies, mslr, 1))
+    rows("MSLR, 32 policies, 32 rates", switches, partial(policies, mslr, 32))
+    rows("1,024 of MSLR, BanditRank", without_affinity, partial(policies, some(mslr, 1024), 1, objective=banditrank))
+    del mslr
+    rows("WikiQA-sized mcan (table 4)", without_affinity, partial(text_epoch, texts.like_wikiqa()))
+    rows("640 of InsuranceQA-sized mcan (table 2)", without_affinity, insurance_epoch)
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("needs a CUDA device")
         return 1
     logging.basicConfig(level=logging.INFO, format="      %(message)s", stream=sys.stdout)
+    if sys.argv[1:] == ["adamw"]:
+        global SECONDS
+        SECONDS = 85.0
+        adamw_and_affinity()
+        return 0
     yahoo = data(19_944, 24, 700)
     rows("Yahoo, one policy", POLICY_SWITCHES, partial(policies, yahoo, 1))
     some_switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if "without a" not in name}
@@ -265,6 +374,12 @@ def main() -> int:
 def text_epoch(train: RaggedTensors) -> float:
     network = texts.mcan(50, dropout=0.3)
     return seconds_of([texts.new_fit(train, network, batch_queries=16, num_samples=20, max_positions=3)], 3)
+
+
+def insurance_epoch() -> float:
+    network = texts.mcan(100, dropout=0.2)
+    options = {"num_samples": 100, "max_positions": 20, "control": "leave_one_out"}
+    return seconds_of([texts.new_fit(texts.like_insuranceqa(), network, batch_queries=16, **options)], 3)
 
 
 if __name__ == "__main__":
