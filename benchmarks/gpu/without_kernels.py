@@ -244,7 +244,7 @@ def some(train: RaggedTensors, num_queries: int) -> RaggedTensors:
     return RaggedTensors(train.features[:rows], train.labels[:rows], train.offsets[: num_queries + 1])
 
 
-def with_validation(train: RaggedTensors, num_queries: int, *, how: str) -> float:
+def with_validation(train: RaggedTensors, num_queries: int, *, how: str, count: int = 1) -> float:
     """An epoch that ends with ndcg@10 of ``num_queries`` held-out queries: by the kernel, by torch on the device, or on the host."""
     held_out = some(train, num_queries)
     assert isinstance(held_out.features, Tensor)
@@ -269,7 +269,7 @@ def with_validation(train: RaggedTensors, num_queries: int, *, how: str) -> floa
     kernel = on_device.mean_of_scores(dataset, metric, torch.device("cuda"))
     score = {"kernel": kernel, "torch": by_torch, "host": on_host, "none": None}[how]
     validation = None if score is None else Validation(held_out.features, score, "ndcg@10")
-    return policies(train, 1, validation=validation)
+    return policies(train, count, validation=validation)
 
 
 def adamw_and_affinity() -> None:
@@ -279,6 +279,9 @@ def adamw_and_affinity() -> None:
     rows("Yahoo, one policy", switches, partial(policies, yahoo, 1))
     rows("Yahoo, 32 policies, 32 rates", switches, partial(policies, yahoo, 32))
     rows("Yahoo, 32 seeds, one rate", switches, partial(policies, yahoo, 32, seeds=True, one_rate=True))
+    for how in ("none", "kernel", "torch", "host"):
+        name = f"Yahoo, 32 policies + 3,000 validation queries, {how}"
+        rows(name, {"": ()}, partial(with_validation, yahoo, 3000, how=how, count=32))
     without_affinity = {"all kernels": (), "without affinity": (off("gradients.affinity_reinforce"),)}
     banditrank = Hybrid(reward=parse_metric("mean(ap, ndcg@10)"), num_samples=20)
     rows("4,096 of Yahoo, BanditRank", without_affinity, partial(policies, some(yahoo, 4096), 1, objective=banditrank))
