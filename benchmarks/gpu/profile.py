@@ -11,7 +11,7 @@ from torch.profiler import ProfilerActivity, profile
 from rankpolicy.training import NetworkFit, fit_networks
 
 PRODUCTS = ("gemm", "cutlass", "scores_kernel", "slopes_kernel", "products_kernel", "cublas", "dot_kernel")
-COPIES = ("memcpy", "memset", "copy_kernel", "index_select", "indexselect", "gather", "cut_kernel", "catarray")
+COPIES = ("memcpy", "memset", "copy_kernel", "index_select", "indexselect", "gather", "catarray")
 
 
 def profiled_epoch(fits: list[NetworkFit]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from rankpolicy.evaluation import measure, on_device
 from rankpolicy.kernels.triton import race
 from rankpolicy.metrics import parse_metric
 from rankpolicy.models.stack import Stack
-from rankpolicy.objectives import FairPolicyGradient, Hybrid, PolicyGradient
+from rankpolicy.objectives import Hybrid, PolicyGradient
 from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_texts, fit_networks, optimizer
 from rankpolicy.training.device_batches import DeviceBatches
 from rankpolicy.training.kernel_networks import KernelNetworks
@@ -167,7 +167,6 @@ def tf32() -> Iterator[None]:
 
 
 NETWORKS = set_to(KernelNetworks, "serve", staticmethod(lambda *_: False))
-CUT = off("training.device_batches")
 ADAMW = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", PlainAdamW)
 LEAN = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", LeanAdamW)
 FUSED = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", TorchAdamW)
@@ -178,9 +177,8 @@ POLICY_SWITCHES: dict[str, tuple[Switch, ...]] = {
     "without adamw (flat torch)": (ADAMW,),
     "without adamw (torch fused)": (FUSED,),
     "without adamw (flat torch, few operations)": (LEAN,),
-    "without cut": (CUT,),
-    "without relu_network, adamw, cut": (NETWORKS, ADAMW, CUT),
-    "without relu_network, adamw, cut, TF32": (NETWORKS, ADAMW, CUT, tf32),
+    "without relu_network, adamw": (NETWORKS, ADAMW),
+    "without relu_network, adamw, TF32": (NETWORKS, ADAMW, tf32),
     "without race_in_registers": (set_to(race, "_MOST_IN_REGISTERS", 0),),
     "without a CUDA graph": (set_to(DeviceBatches, "capture", lambda *_: None),),
 }
@@ -310,20 +308,13 @@ def main() -> int:
     some_switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if "without a" not in name}
     rows("Yahoo, 32 policies", some_switches, partial(policies, yahoo, 32))
     few = dict(list(POLICY_SWITCHES.items())[:3]) | {
-        name: POLICY_SWITCHES[name]
-        for name in ("without relu_network, adamw, cut", "without relu_network, adamw, cut, TF32")
+        name: POLICY_SWITCHES[name] for name in ("without relu_network, adamw", "without relu_network, adamw, TF32")
     }
     rows("Yahoo, one policy, dropout 0.3", few, partial(policies, yahoo, 1, dropout=0.3))
     rows("Yahoo, 32 seeds", few, partial(policies, yahoo, 32, seeds=True))
     for how in ("none", "kernel", "torch", "host"):
         rows(f"Yahoo + 3,000 validation queries, {how}", {"": ()}, partial(with_validation, yahoo, 3000, how=how))
     part = some(yahoo, 4096)
-    aim = FairPolicyGradient(reward="ndcg", fairness="individual", strength=1.0)
-    rows(
-        "4,096 of Yahoo, individual fairness",
-        {"all kernels": (), "without disparity": (off("fairness.individual_disparity"),)},
-        partial(policies, part, 1, objective=aim),
-    )
     ap = PolicyGradient(reward="ap", estimator="gumbel")
     rows(
         "4,096 of Yahoo, ap by gumbel",
@@ -349,11 +340,6 @@ def main() -> int:
     for how in ("none", "kernel", "torch", "host"):
         rows(f"MSLR + 2,000 validation queries, {how}", {"": ()}, partial(with_validation, mslr, 2000, how=how))
     part = some(mslr, 1024)
-    rows(
-        "1,024 of MSLR, individual fairness",
-        {"all kernels": (), "without disparity": (off("fairness.individual_disparity"),)},
-        partial(policies, part, 1, objective=aim),
-    )
     rows(
         "1,024 of MSLR, ap by gumbel",
         {"all kernels": (), "without gumbel": (off("gradients.gumbel"),)},

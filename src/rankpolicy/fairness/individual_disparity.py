@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.fairness.disparity import Disparity, check_exposure, count_reasons
-from rankpolicy.kernels import HAS_NUMBA, on_gpu
+from rankpolicy.kernels import HAS_NUMBA
 
 LEFT_OUT = "fewer than two items with positive merit"
 
@@ -19,8 +19,8 @@ def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Dispa
     D = (1 / |H|) sum over (i, j) in H of max(0, e_i / M_i - e_j / M_j), H = {i != j, M_i >= M_j > 0}
 
     Equal merits give both orders. Gradient: dD/de_i = (#{j : (i, j) in H, x_j < x_i} - #{j : (j, i) in H, x_j > x_i}) / (|H| M_i) with
-    x = e / M. A query whose H is empty is left out. O(n log n) where numba is installed, O(n²) on a GPU and
-    in torch.
+    x = e / M. A query whose H is empty is left out. O(n log n) on a CPU where numba is installed,
+    O(n²) in torch.
 
     Parameters
     ----------
@@ -38,8 +38,6 @@ def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Dispa
     """
     check_exposure(exposure, merit, mask)
     of_device = compiled if exposure.device.type == "cpu" and HAS_NUMBA else pairwise
-    if on_gpu(exposure):
-        of_device = compiled_on_gpu
     values, gradient = of_device(exposure.detach(), merit.to(exposure.dtype), mask)
     is_counted, left_out = count_reasons({LEFT_OUT: (mask & (merit > 0)).sum(-1) < 2})
     return Disparity(values=values, gradient=gradient, is_counted=is_counted, left_out=left_out)
@@ -51,14 +49,6 @@ def compiled(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Ten
 
     values, gradient = individual_disparities(*(x.contiguous().numpy() for x in (exposure, merit, mask)))
     return torch.from_numpy(values).to(exposure.dtype), torch.from_numpy(gradient).to(exposure.dtype)
-
-
-def compiled_on_gpu(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The same by the kernel for CUDA devices."""
-    from rankpolicy.kernels.triton.disparity import individual_disparities
-
-    values, gradient = individual_disparities(exposure, merit, mask)
-    return values.to(exposure.dtype), gradient.to(exposure.dtype)
 
 
 def pairwise(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.padding import Padding
-from rankpolicy.kernels import on_gpu
 from rankpolicy.training.cuda_graph import capture_all, graph_of, warm_up
 from rankpolicy.training.grouped_batches import StepBatch
 
@@ -57,7 +56,6 @@ class Program:
     times: int
     is_remainder: bool  # whether it takes the queries that are left after the full steps
     numbers: Tensor  # (query,) 0, 1, ... to the number of queries
-    past_the_end: Tensor  # (1,) a number of a step after all others
     graph: Any = None
 
     def next_queries(self) -> Tensor:
@@ -105,67 +103,31 @@ class DeviceBatches:
 
     def batch(self, program: Program) -> StepBatch:
         """What the next step of a program reads."""
-        cut = self._cut_by_kernel if on_gpu(self.features) else self._cut
-        rows, labels, mask, values, groups, query_weights = cut(program)
-        forms = program.bucket.reward_forms
-        queries = Batch(
-            features=None,
-            labels=labels,
-            mask=mask,
-            padding=_NO_PADDING,
-            groups=groups,
-            query_weights=query_weights,
-            reward_forms=None
-            if forms is None
-            else [(form[0], item_values) for form, item_values in zip(forms, values, strict=True)],
-            num_policies=self.num_policies,
-        )
-        features = self.features
-        if self.gathers:
-            features = features.index_select(0, rows.view(-1)).view(*rows.shape, -1)
-        return StepBatch(features, [rows.shape[1]] * len(rows), None, queries, program.num_queries, rows)
-
-    def _cut(self, program: Program) -> tuple[Any, ...]:
-        """Rows (group, query * item); labels, mask, values of the reward, groups and weights for each network of each group."""
-        queries, bucket = program.next_queries(), program.bucket
+        bucket, queries = program.bucket, program.next_queries()
         num_groups, flat = len(queries), queries.reshape(-1)
 
-        def of_members(values: Tensor | None) -> Tensor | None:
+        def of_members(values: Tensor) -> Tensor:
             """(group * member * query, ...)"""
-            if values is None:
-                return None
             by_group = values.index_select(0, flat).view(num_groups, 1, queries.shape[1], *values.shape[1:])
             repeated = by_group.expand(-1, self.members_per_group, *by_group.shape[2:])
             return repeated.reshape(-1, *values.shape[1:])
 
-        return (
-            bucket.rows.index_select(0, flat).view(num_groups, -1),
-            of_members(bucket.labels),
-            of_members(bucket.mask),
-            [of_members(values) for _, values in bucket.reward_forms or ()],
-            of_members(bucket.groups),
-            of_members(bucket.query_weights),
+        forms = bucket.reward_forms
+        batch = Batch(
+            features=None,
+            labels=of_members(bucket.labels),
+            mask=of_members(bucket.mask),
+            padding=_NO_PADDING,
+            groups=None if bucket.groups is None else of_members(bucket.groups),
+            query_weights=None if bucket.query_weights is None else of_members(bucket.query_weights),
+            reward_forms=None if forms is None else [(weights, of_members(values)) for weights, values in forms],
+            num_policies=self.num_policies,
         )
-
-    def _cut_by_kernel(self, program: Program) -> tuple[Any, ...]:
-        from rankpolicy.kernels.triton.cut import cut_queries
-
-        bucket = program.bucket
-        cut = cut_queries(
-            bucket.order,
-            program.past_the_end if program.is_remainder else bucket.step,
-            num_queries=program.num_queries,
-            members=self.members_per_group,
-            rows=bucket.rows,
-            labels=bucket.labels,
-            mask=bucket.mask,
-            values=[values for _, values in bucket.reward_forms or ()],
-            groups=bucket.groups,
-            query_weights=bucket.query_weights,
-        )
-        if not program.is_remainder:
-            bucket.step.add_(1)
-        return cut
+        rows = bucket.rows.index_select(0, flat).view(num_groups, -1)
+        features = self.features
+        if self.gathers:
+            features = features.index_select(0, rows.view(-1)).view(*rows.shape, -1)
+        return StepBatch(features, [rows.shape[1]] * len(rows), None, batch, program.num_queries, rows)
 
     def run_epoch(self, step: Callable[[StepBatch], None], *, epoch: int) -> None:
         """Take all steps of an epoch, by their graphs where ``capture`` has made some."""
@@ -202,7 +164,6 @@ def programs_of(bucket: Bucket, batch_queries: int) -> list[Program]:
             times=runs,
             is_remainder=num_queries < batch_queries,
             numbers=torch.arange(num_queries, device=bucket.step.device),
-            past_the_end=torch.full_like(bucket.step, bucket.order.shape[1]),
         )
         for num_queries, runs in ((batch_queries, times), (remainder, 1))
         if num_queries > 0 and runs > 0

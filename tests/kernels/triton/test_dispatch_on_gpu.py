@@ -18,15 +18,15 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import adamw, cut, disparity, gumbel, metrics, pl_rank, race, race_in_registers
+from rankpolicy.kernels.triton import adamw, gumbel, metrics, pl_rank, race, race_in_registers
 from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
 NUMBERS |= {"steps": "*fp64", "parts": "*i64", "size": "i32", "per_group": "i32", "rows_per_part": "i32"}
-NUMBERS |= {"order": "*i64", "step": "*i64", "rows": "*i64", "rows_cut": "*i64", "members": "i32", "offsets": "*i64", "queries": "*i64"}
+NUMBERS |= {"rows": "*i64", "offsets": "*i64", "queries": "*i64"}
 NUMBERS |= {"draws": "*u8", "draws_of": "*i64", "thresholds": "*i32", "are_open": "*u8", "activations": ("*fp32",) * 3}
-NUMBERS |= {"active": "*i32", "sources": ("*fp32", "*u8"), "targets": ("*fp32", "*u8")}
-WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
+NUMBERS |= {"active": "*i32"}
+WHOLE = ("visited", "pairs", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):
     def kind(name):
@@ -56,12 +56,10 @@ NUMBERS |= {"pairs": "*i64"}
 assert cubin(gumbel.gumbel_kernel, ITEMS=32, POSITIONS=16)
 assert cubin(pl_rank.pl_rank_kernel, ITEMS=32, POSITIONS=16)
 NUMBERS |= {"pairs": "*i32"}
-assert cubin(cut.cut_kernel, HAS_WEIGHTS=True, ITEMS=32)
 assert cubin(metrics.metrics_kernel, LINEAR=False, HAS_NDCG=True, ITEMS=32, POSITIONS=16)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
 assert cubin(reinforce.advantage_kernel, CONTROL=0, SAMPLES=16)
 assert cubin(reinforce.gradient_kernel, ITEMS=128)
-assert cubin(disparity.pair_kernel, 4, BLOCK=64)
 """
 
 
