@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.display import short_repr
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,6 +91,24 @@ class OffPolicyLog:
         if self.list_propensities is not None or self.propensities is None:
             return self.list_propensities
         return np.asarray(np.where(self.items == NOT_SHOWN, 1.0, self.propensities).prod(1), np.float64)
+
+
+def checked_roles(columns: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
+    """What columns of a table are called, by their roles; a role that a log does not have is an error."""
+    strangers = [name for name in columns or {} if name not in roles]
+    if strangers:
+        raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], roles))
+    return dict(columns or {})
+
+
+def padded_lists(
+    values: NDArray[Any], lengths: NDArray[Any], filling: float, *, num_positions: int | None = None
+) -> NDArray[Any]:
+    """Values of lists one after the other as (round, position), with ``filling`` past the end of each list."""
+    is_shown = np.arange(lengths.max() if num_positions is None else num_positions) < lengths[:, None]
+    lists = np.full(is_shown.shape, filling, values.dtype)
+    lists[is_shown] = values
+    return lists
 
 
 def check_position_weights(position_weights: ArrayLike | None, num_positions: int) -> NDArray[np.float64]:

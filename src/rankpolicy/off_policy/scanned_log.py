@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
-from rankpolicy.data.formats.table_files import parquet_files, unreadable
+from rankpolicy.data.formats.table_files import parquet_blocks, parquet_errors, parquet_files, parquet_schema
 from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.display import short_repr
-from rankpolicy.files import checked_file
-from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.log import OffPolicyLog, checked_roles, padded_lists
 from rankpolicy.optional import require
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError
 
 NEEDED = ("context", "items", "rewards")
 _PROPENSITIES = ("propensities", "marginal_propensities", "list_propensity")
@@ -55,18 +54,15 @@ class ScannedOffPolicyLog:
 
     def blocks(self) -> Iterator[OffPolicyLog]:
         """All rounds in order, some thousands at a time."""
-        polars = require("polars", "An off-policy log")
         for file in self.files:
-            start = 0
-            try:
-                schema = _schema(file)
-                rows = polars.scan_parquet(file).select([_as_list(c, schema).alias(n) for n, c in self.columns.items()])
-                for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
-                    yield _block(rows.slice(start, _BLOCK_ROWS).collect(), self.num_positions)
-            except (polars.exceptions.PolarsError, OSError) as error:
-                raise unreadable(file, error) from None
-            except RankPolicyError as error:
-                raise RankPolicyError(f"{file}, in the block that starts with row {start + 1}: {error}") from None
+            schema = parquet_schema(file)
+            columns = [_as_list(column, schema).alias(name) for name, column in self.columns.items()]
+            for start, frame in parquet_blocks(file, columns, block_rows=_BLOCK_ROWS):
+                try:
+                    block = _block(frame, self.num_positions)
+                except RankPolicyError as error:
+                    raise RankPolicyError(f"{file}, in the block that starts with row {start + 1}: {error}") from None
+                yield block
 
 
 @checked_kinds
@@ -87,11 +83,8 @@ def scan_off_policy_log(
     """
     polars = require("polars", "An off-policy log")
     files = tuple(parquet_files(Path(checked_path(path))))
-    names = dict(columns or {})
-    strangers = [name for name in names if name not in (*NEEDED, *_PROPENSITIES)]
-    if strangers:
-        raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], (*NEEDED, *_PROPENSITIES)))
-    first = _schema(files[0])
+    names = checked_roles(columns, (*NEEDED, *_PROPENSITIES))
+    first = parquet_schema(files[0])
     columns_by_role = {name: names.get(name, name) for name in (*NEEDED, *_PROPENSITIES)}
     chosen = {name: column for name, column in columns_by_role.items() if column in first or name in (*NEEDED, *names)}
     if not any(name in chosen for name in _PROPENSITIES):
@@ -100,7 +93,7 @@ def scan_off_policy_log(
         )
     num_rounds = num_positions = 0
     for file in files:
-        schema = _schema(file)
+        schema = parquet_schema(file)
         for name, column in chosen.items():
             if column not in schema:
                 raise RankPolicyError(f"{file} must have the column {column!r} ({name}); it has {', '.join(schema)}.")
@@ -111,11 +104,9 @@ def scan_off_policy_log(
             if is_list != (name in _LISTS) or not (is_whole if name in _WHOLE else is_number):
                 needed = ("lists of " if name in _LISTS else "") + ("whole numbers" if name in _WHOLE else "numbers")
                 raise RankPolicyError(f"{file}: the column {column!r} must hold {needed}; it holds {kind}.")
-        try:
+        with parquet_errors(file):
             lengths = _as_list(chosen["items"], schema).list.len().max()
             rows, longest = polars.scan_parquet(file).select(polars.len(), lengths.alias("longest")).collect().row(0)
-        except (polars.exceptions.PolarsError, OSError) as error:
-            raise unreadable(file, error) from None
         num_rounds, num_positions = num_rounds + rows, max(num_positions, longest or 0)
     if num_rounds == 0 or num_positions == 0:
         raise RankPolicyError(f"{path} must hold at least one round with at least one item; it holds none.")
@@ -129,22 +120,13 @@ def _as_list(column: str, schema: Mapping[str, Any]) -> Any:
     return polars.col(column).arr.to_list() if isinstance(kind, polars.Array) else polars.col(column)
 
 
-def _schema(file: Path) -> dict[str, Any]:
-    polars = require("polars", "An off-policy log")
-    try:
-        return dict(polars.read_parquet_schema(checked_file(file)))
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise unreadable(file, error) from None
-
-
 def _block(frame: Any, num_positions: int) -> OffPolicyLog:
     if any(frame[name].null_count() for name in frame.columns):
         empty = next(name for name in frame.columns if frame[name].null_count())
         raise RankPolicyError(f"every row must have a value for {empty}; one has none.")
-    lengths = frame["items"].list.len().to_numpy().astype(np.int64)
-    is_shown = np.arange(num_positions) < lengths[:, None]
+    lengths = frame["items"].list.len().to_numpy()
 
-    def padded(name: str, filling: float, dtype: type) -> NDArray[Any] | None:
+    def padded(name: str, filling: float) -> NDArray[Any] | None:
         if name not in frame.columns:
             return None
         if not (frame[name].list.len().to_numpy() == lengths).all():
@@ -152,20 +134,19 @@ def _block(frame: Any, num_positions: int) -> OffPolicyLog:
         flat = frame[name].explode(empty_as_null=False)
         if flat.null_count():
             raise RankPolicyError(f"{name} must hold numbers; one is missing.")
-        values = np.full(is_shown.shape, filling, dtype)
-        values[is_shown] = flat.to_numpy()
-        return values
+        # Items as 64 bits, so that OffPolicyLog sees those that do not fit into 32.
+        dtype = np.int64 if name == "items" else np.float64
+        return padded_lists(flat.to_numpy().astype(dtype, copy=False), lengths, filling, num_positions=num_positions)
 
-    items, rewards = padded("items", NOT_SHOWN, np.int64), padded("rewards", 0.0, np.float64)
+    items, rewards = padded("items", NOT_SHOWN), padded("rewards", 0.0)
     assert items is not None
     assert rewards is not None
+    list_propensities = "list_propensity" in frame.columns
     return OffPolicyLog(
         items=items,
         rewards=rewards,
         contexts=frame["context"].to_numpy(writable=True),
-        propensities=padded("propensities", 1.0, np.float64),
-        marginal_propensities=padded("marginal_propensities", 1.0, np.float64),
-        list_propensities=frame["list_propensity"].to_numpy(writable=True)
-        if "list_propensity" in frame.columns
-        else None,
+        propensities=padded("propensities", 1.0),
+        marginal_propensities=padded("marginal_propensities", 1.0),
+        list_propensities=frame["list_propensity"].to_numpy(writable=True) if list_propensities else None,
     )

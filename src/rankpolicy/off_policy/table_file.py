@@ -12,11 +12,10 @@ from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.log_tables import column_of
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names
+from rankpolicy.data.formats.table_files import table_frame
 from rankpolicy.declarations.arguments import as_float64, checked_kinds
-from rankpolicy.files import checked_file, read_text_bytes
-from rankpolicy.off_policy.log import OffPolicyLog
-from rankpolicy.optional import require
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.off_policy.log import OffPolicyLog, checked_roles, padded_lists
+from rankpolicy.types import RankPolicyError
 
 _ROLES = ("session", "query", "item", "position", "clicked", "propensity")
 
@@ -39,11 +38,8 @@ def read_off_policy_log(
     columns
         Names of columns that are called differently: ``{"item": "shown_item"}``.
     """
-    names = dict(columns or {})
-    strangers = [name for name in names if name not in _ROLES]
-    if strangers:
-        raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], _ROLES))
-    frame = source if hasattr(source, "columns") else _frame_of_file(source)
+    names = checked_roles(columns, _ROLES)
+    frame = source if hasattr(source, "columns") else table_frame(source)
     chosen = _columns(frame, names)
     if len(frame) == 0 or dataset.item_ids_by_query is None:
         raise RankPolicyError("an off-policy log must have at least one row, and the dataset item ids.")
@@ -52,18 +48,11 @@ def read_off_policy_log(
     order, starts = _rows_by_session(sessions, queries, positions)
     contexts, indices = _numbered(dataset, queries[order], items[order])
     lengths = np.diff(starts, append=len(order))
-    is_shown = np.arange(lengths.max()) < lengths[:, None]
-
-    def padded(values: NDArray[Any], filling: float) -> NDArray[Any]:
-        lists = np.full(is_shown.shape, filling, values.dtype)
-        lists[is_shown] = values
-        return lists
-
     return OffPolicyLog(
-        items=padded(indices, NOT_SHOWN),
-        rewards=padded(rewards[order], 0.0),
+        items=padded_lists(indices, lengths, NOT_SHOWN),
+        rewards=padded_lists(rewards[order], lengths, 0.0),
         contexts=contexts[starts],
-        propensities=padded(propensities[order], 1.0),
+        propensities=padded_lists(propensities[order], lengths, 1.0),
     )
 
 
@@ -122,16 +111,3 @@ def _numbered(
         raise RankPolicyError(f"the dataset must have all queries and items of the log; it has no {missing}.")
     contexts = np.array([context for context, _ in pairs], np.int64)
     return contexts, np.array([index_of[pair] for pair in pairs], np.int32)
-
-
-def _frame_of_file(source: Any) -> Any:
-    polars = require("polars", "An off-policy log")
-    file = checked_file(source)
-    try:
-        if file.suffix == ".parquet":
-            return polars.read_parquet(file)
-        return polars.read_csv(read_text_bytes(file).tobytes(), infer_schema_length=None)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise RankPolicyError(
-            f"{file} must be a CSV or Parquet file; it cannot be read ({str(error).splitlines()[0]})."
-        ) from None
