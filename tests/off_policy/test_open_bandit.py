@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rankpolicy.off_policy.estimates import estimate_policy_value
-from rankpolicy.off_policy.open_bandit import read_open_bandit
+from rankpolicy.off_policy.table_file import read_open_bandit
 from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.policies import PlackettLuce
 from rankpolicy.types import RankPolicyError

@@ -14,8 +14,7 @@ from rankpolicy.off_policy import (
     scan_off_policy_log,
     scanned_log,
 )
-from rankpolicy.off_policy.intervals import SumOfRatios
-from rankpolicy.off_policy.moments import RatioMoments
+from rankpolicy.off_policy.intervals import RatioMoments, SumOfRatios
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankpolicy.declarations.arguments import checked_kinds, checked_level
-from rankpolicy.off_policy.intervals import INTERVALS, quantile_of
+from rankpolicy.off_policy.estimators import EstimatorTerms, OffPolicyQuery
+from rankpolicy.off_policy.intervals import INTERVALS, RatioMoments, SumOfRatios, quantile_of
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
-from rankpolicy.off_policy.moments import RatioMoments, WeightSums
-from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
 from rankpolicy.off_policy.scanned_log import ScannedOffPolicyLog
 from rankpolicy.off_policy.targets import TargetProbabilities, target_of
+from rankpolicy.off_policy.weights import WeightSums
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -142,21 +142,22 @@ def estimate_policy_value(
             )
         )
 
+    weights = WeightSums()
+    ratios: SumOfRatios | RatioMoments
     if isinstance(log, ScannedOffPolicyLog):
         _check_streamed(policy, estimator, tail_values, interval)
-        moments, weights = RatioMoments(), WeightSums()
+        ratios = RatioMoments()
         for block in log.blocks():
             terms, weights_of_block = terms_of(block)
-            moments.add(terms)
+            ratios.add(terms)
             weights.add(weights_of_block)
-        value, standard_error = moments.value, moments.standard_error()
     else:
-        terms, all_weights = terms_of(log)
-        weights = WeightSums()
+        ratios, all_weights = terms_of(log)
         weights.add(all_weights)
-        value, standard_error = terms.value, terms.standard_error()
+    value, standard_error = ratios.value, ratios.standard_error()
     if interval == "bootstrap":  # the middle of the values of resampled rounds (Efron & Tibshirani 1993, chapter 13)
-        resampled = terms.resampled(num_resamples, random_state)
+        assert isinstance(ratios, SumOfRatios), "checked above"
+        resampled = ratios.resampled(num_resamples, random_state)
         low, high = map(float, np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]))
     else:
         half = quantile_of(interval, level, len(log)) * standard_error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rankpolicy.declarations.members import Members
-from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
+from rankpolicy.off_policy.estimators import EstimatorTerms, OffPolicyQuery
 
 _PLACE = "rankpolicy.off_policy.estimators"
 

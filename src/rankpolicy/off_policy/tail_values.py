@@ -11,7 +11,7 @@ from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.row_counts import weighted_counts
 from rankpolicy.declarations.arguments import seeded
 from rankpolicy.off_policy.log import OffPolicyLog
-from rankpolicy.off_policy.targets import Target
+from rankpolicy.off_policy.targets import PolicyTarget
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ class TailValues:
     expected: Floats
 
 
-def given_tail_values(log: OffPolicyLog, target: Target, table: Floats) -> TailValues:
+def given_tail_values(log: OffPolicyLog, target: PolicyTarget, table: Floats) -> TailValues:
     """Tail values from a given table Q (context, position, item), which must not be learned from the rewards of this log."""
     values = np.ascontiguousarray(table, np.float64)
     if values.ndim != 3 or values.shape[1] != log.num_positions or not np.isfinite(values).all():
@@ -46,7 +46,7 @@ def given_tail_values(log: OffPolicyLog, target: Target, table: Floats) -> TailV
 
 
 def learned_tail_values(
-    log: OffPolicyLog, target: Target, position_weights: Floats, *, num_folds: int, random_state: int
+    log: OffPolicyLog, target: PolicyTarget, position_weights: Floats, *, num_folds: int, random_state: int
 ) -> TailValues:
     """Tail values by the recursion of Kiyohara et al. (2022), from the last position up:
 
@@ -71,7 +71,9 @@ def learned_tail_values(
     return TailValues(chosen=chosen, expected=expected)
 
 
-def _means(log: OffPolicyLog, target: Target, earned: Floats, position: int, is_used: NDArray[np.bool_]) -> Floats:
+def _means(
+    log: OffPolicyLog, target: PolicyTarget, earned: Floats, position: int, is_used: NDArray[np.bool_]
+) -> Floats:
     """Mean reward (context, item) of the rounds used, shrunk to the mean of the item, which is shrunk to the mean of the position."""
     rows = np.flatnonzero(is_used & (log.items[:, position] != NOT_SHOWN))
     items, amounts, ones = log.items[rows, position], earned[rows], np.ones(len(rows))
@@ -90,7 +92,7 @@ def _shrunk(sums: Floats, counts: Floats, prior: Floats) -> Floats:
     return (sums + PRIOR_ROUNDS * prior) / (counts + PRIOR_ROUNDS)
 
 
-def _read(log: OffPolicyLog, target: Target, table: Floats, position: int) -> tuple[Floats, Floats]:
+def _read(log: OffPolicyLog, target: PolicyTarget, table: Floats, position: int) -> tuple[Floats, Floats]:
     is_shown = log.items[:, position] != NOT_SHOWN
     chosen = np.where(is_shown, table[log.contexts, log.items[:, position]], 0.0)
     return chosen, np.where(is_shown, target.expected_next(log, np.ascontiguousarray(table), position=position), 0.0)

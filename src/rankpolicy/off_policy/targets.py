@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,32 +18,6 @@ from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weight
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
-
-_NEEDS_ALL_ITEMS = (
-    "the direct method and doubly robust estimates need the policy's probability of every item, not only of those shown; "
-    "give a PlackettLuce or a Mixture."
-)
-
-
-class Target(Protocol):
-    """A policy as the estimators see it."""
-
-    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
-        """Running products of P(item | context, items above it) / divisor, down the logged lists; all (round, position)."""
-
-    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
-        """P(item at this position | context) (round, position) of the logged items."""
-
-    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
-        """E[values[context, item at ``position``] | context, items above it in the log] (round,); ``values`` (context, item)."""
-
-    @property
-    def num_items(self) -> int:
-        """Number of items."""
-
-    @property
-    def num_contexts(self) -> int:
-        """Number of contexts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,28 +59,6 @@ class TargetProbabilities:
         """
         return self._known("marginals", log)
 
-    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
-        """Refused: it needs the probability of every item.
-
-        Parameters
-        ----------
-        log
-            The log.
-        values
-            One number per context and item (context, item).
-        position
-            The position of the item.
-        """
-        raise RankPolicyError(_NEEDS_ALL_ITEMS)
-
-    @property
-    def num_items(self) -> int:
-        raise RankPolicyError(_NEEDS_ALL_ITEMS)
-
-    @property
-    def num_contexts(self) -> int:
-        raise RankPolicyError(_NEEDS_ALL_ITEMS)
-
     def _known(self, name: str, log: OffPolicyLog) -> Floats:
         values = getattr(self, name)
         if values is None:
@@ -120,8 +72,18 @@ class TargetProbabilities:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PolicyTarget:
-    policy: Any  # a PlackettLuce or Mixture, float64
+class PolicyTarget:
+    """A policy of which the probability of every item is known, in float64."""
+
+    policy: Any  # a PlackettLuce or Mixture
+
+    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        """Running products of P(item | context, items above it) / divisor, down the logged lists; all (round, position)."""
+        raise NotImplementedError
+
+    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        """E[values[context, item at ``position``] | context, items above it in the log] (round,); ``values`` (context, item)."""
+        raise NotImplementedError
 
     def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
         """Exact: the exposure of an item when only one position counts is its probability there."""
@@ -143,7 +105,7 @@ class _PolicyTarget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PlackettLuceTarget(_PolicyTarget):
+class _PlackettLuceTarget(PolicyTarget):
     policy: PlackettLuce
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
@@ -165,7 +127,7 @@ class _PlackettLuceTarget(_PolicyTarget):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MixtureTarget(_PolicyTarget):
+class _MixtureTarget(PolicyTarget):
     policy: Mixture
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
@@ -194,6 +156,19 @@ class _MixtureTarget(_PolicyTarget):
             weights = weights * (self.policy.rankings[:, contexts, position] == placed[:, position])
             reaching.append(weights)
         return reaching
+
+
+Target = TargetProbabilities | PolicyTarget  # a policy as the estimators see it
+
+
+def with_all_items(target: Target) -> PolicyTarget:
+    """A policy of which more is known than the probabilities of the logged items."""
+    if isinstance(target, TargetProbabilities):
+        raise RankPolicyError(
+            "the direct method and doubly robust estimates need the policy's probability of every item, not only of those shown; "
+            "give a PlackettLuce or a Mixture."
+        )
+    return target
 
 
 def target_of(policy: Any, log: OffPolicyLog) -> Target:

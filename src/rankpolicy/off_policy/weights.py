@@ -23,6 +23,36 @@ class ImportanceWeights:
     num_clipped: int = 0
 
 
+class WeightSums:
+    """What is reported about importance weights that come in blocks: mean, effective sample size, and how many were clipped.
+
+    >>> sums = WeightSums()
+    >>> sums.add(ImportanceWeights(values=np.array([[2.0], [1.0], [1.0]])))
+    >>> sums.means_and_effective_sample_sizes()  # 4 / 3, 16 / 6
+    (array([1.33333333]), array([2.66666667]))
+    """
+
+    def __init__(self) -> None:
+        self.num_rounds = self.num_clipped = 0
+        self._totals: Floats = np.zeros(1)  # each is added to the sums of all columns
+        self._squares: Floats = np.zeros(1)
+
+    def add(self, weights: ImportanceWeights | None) -> None:
+        """Take the weights of some more rounds; None for an estimator without weights."""
+        if weights is None:
+            return
+        totals = np.ones(len(weights.values)) @ weights.values
+        squares = np.einsum("rp,rp->p", weights.values, weights.values)
+        self._totals, self._squares = self._totals + totals, self._squares + squares
+        self.num_rounds += len(weights.values)
+        self.num_clipped += weights.num_clipped
+
+    def means_and_effective_sample_sizes(self) -> tuple[Floats, Floats]:
+        """For each column the mean of w, which is 1 in expectation, and the effective sample size (sum of w)² / sum of w² (Kong 1992)."""
+        sizes = np.divide(self._totals**2, self._squares, out=np.zeros_like(self._squares), where=self._squares > 0)
+        return self._totals / self.num_rounds, sizes
+
+
 def list_weights(log: OffPolicyLog, target: Target, clip: float | None) -> ImportanceWeights:
     """w = P_target(list) / P_log(list) (round, 1)."""
     if log.propensities is not None:

@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
+from rankpolicy.off_policy.estimators import OffPolicyQuery
 from rankpolicy.off_policy.intervals import SumOfRatios
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
-from rankpolicy.off_policy.query import OffPolicyQuery
 from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.service.dashboard.intervals import is_covered
 from rankpolicy.service.dashboard.log_rows import Candidates
