@@ -17,7 +17,7 @@ from rankpolicy.evaluation import evaluate
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.rankers import PGRank
-from rankpolicy.rankers.fitting import fit_together
+from rankpolicy.rankers.fits import fit_together
 
 STRENGTHS = [float(strength) for strength in np.round(np.geomspace(0.1, 100, 32), 3)]
 SEEDS = list(range(5))

@@ -10,7 +10,7 @@ import rankpolicy as rp
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.evaluation.policy_value import policy_value, policy_values
 from rankpolicy.rankers import exposures
-from rankpolicy.rankers.fitting import fit_together
+from rankpolicy.rankers.fits import fit_together
 
 TRAIN = make_fair_synthetic(30, random_state=0)
 TEST = make_fair_synthetic(20, random_state=1)

@@ -5,7 +5,7 @@ import pytest
 
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.rankers import FairPGRank
-from rankpolicy.rankers.fitting import fit_together
+from rankpolicy.rankers.fits import fit_together
 from rankpolicy.training.lbfgs import lbfgs
 
 TRAIN = make_fair_synthetic(20, 6, random_state=0)

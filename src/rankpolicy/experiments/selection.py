@@ -15,7 +15,7 @@ from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import new_ranker
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fitting import fit_together
+from rankpolicy.rankers.fits import fit_together
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
 

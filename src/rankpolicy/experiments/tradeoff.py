@@ -31,7 +31,7 @@ from rankpolicy.fairness import as_aim
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.exposures import exposures_of
-from rankpolicy.rankers.fitting import FitError, fit_together
+from rankpolicy.rankers.fits import FitError, fit_together
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.rankers.trees.boosting import TreeRanker
 from rankpolicy.types import RankPolicyError
@@ -246,7 +246,7 @@ def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
         notes = fit_together(rankers, trains, valids)
         return _measured(data, rankers, task.fits, notes)
     except RankPolicyError as error:
-        failed = [task.fits[error.place]] if isinstance(error, FitError) else task.fits
+        failed = [task.fits[error.index]] if isinstance(error, FitError) else task.fits
         raise error.within(_in_words(task.method, failed)) from None
     except Exception as error:
         error.add_note(f"while fitting and measuring {_in_words(task.method, task.fits)}")

@@ -25,19 +25,16 @@ from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.explained import ExplainedRanker
-from rankpolicy.rankers.familiar_names import refusing_unknown_arguments, what_is_meant
+from rankpolicy.rankers.familiar_names import what_is_meant
 from rankpolicy.rankers.fit_inputs import (
-    DECISIVE,
-    FitOptions,
     check_can_learn,
     check_clicks,
     checked_checkpoint,
     read_eval_sets,
-    rows_to_learn_from,
+    refusing_unknown_arguments,
     training_dataset,
-    with_sample_weight,
 )
-from rankpolicy.rankers.fitting import FitSteps, complete_alone
+from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps, complete
 from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
@@ -208,7 +205,7 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
             settings and the data must be those that the checkpoint was made with.
         """
         self._check_settings()
-        train = rows_to_learn_from(X, y, qid, group, protected=protected, sample_weight=sample_weight)
+        train = training_dataset(X, y, qid, group, protected=protected, sample_weight=sample_weight)
         train = self._readable_training_data(train, init)
         eval_sets = read_eval_sets(valid, eval_set, eval_qid, eval_group, eval_names, y=y, qid=qid, train=train)
         for name, validation in eval_sets.items():
@@ -227,7 +224,7 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         interruption = options.report.interruption
         # Of workers that train one network together none may stop alone.
         with interruption.caught() if current_worker() is None else nullcontext():
-            complete_alone(self._fitting(train, decisive, options))
+            complete(self._fitting(train, decisive, options))
         self.interrupted_ = interruption.is_requested
         if self.interrupted_:
             warnings.warn(
@@ -274,7 +271,7 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
             self.evals_result_ = self._named_curves(options.valid_name, options.other_sets)
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
-        """Training, step by step: yields the networks to be trained and is sent the outcome."""
+        """Training, step by step: yields the networks to be trained and is sent the outcome; a method that trains none has ``_fit``."""
         self._fit(train, valid, options)
         yield from ()
 
@@ -482,12 +479,17 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         """
         self._require_fitted()
         names = None if self._reads_texts else self.feature_names_
-        dataset = training_dataset(X, y, qid, group, feature_names=names, categorical=self.categories_ or ())
+        dataset = training_dataset(
+            X,
+            y,
+            qid,
+            group,
+            protected=protected,
+            sample_weight=sample_weight,
+            feature_names=names,
+            categorical=self.categories_ or (),
+        )
         check_has_labels(dataset, "data to score")
-        if sample_weight is not None:
-            dataset = with_sample_weight(dataset, sample_weight)
-        if protected is not None:
-            dataset = with_groups(dataset, protected)
         scores = self._scores(self._to_rank(dataset, None, None, None))
         measure = reward_for_labels(reward_to_maximise("ndcg@10"), dataset.label_kind)
         return mean_over_queries(evaluate_scores(scores, dataset, [measure])[:, 0], dataset.query_weights)
@@ -666,8 +668,8 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
             setattr(self, name, fitted.get(name))
         self._restore(files)
 
-    @abstractmethod
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None: ...
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        raise NotImplementedError
 
     @abstractmethod
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:

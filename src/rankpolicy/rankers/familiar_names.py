@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
-
-from rankpolicy.types import RankPolicyTypeError, unknown_name
-
-if TYPE_CHECKING:
-    from rankpolicy.rankers.base import Ranker
-
-Options = ParamSpec("Options")
-Self = TypeVar("Self", bound="Ranker")
-Result = TypeVar("Result")
-
 _ITERATIONS = ("num_trees", "epochs", "rounds", "max_passes")
 
 # The settings that a familiar name may mean; a ranker has the first of them that is among its settings.
@@ -76,29 +62,3 @@ def what_is_meant(name: str, settings: tuple[str, ...], *, owner: str | None = N
     if setting is not None and owner is not None:
         called = f"here it is a setting of the ranker: {owner}({setting}=...)"
     return "; ".join(text for text in (called, ADVICE.get(name)) if text is not None) or None
-
-
-def refusing_unknown_arguments(
-    method: Callable[Concatenate[Self, Options], Result],
-) -> Callable[Concatenate[Self, Options], Result]:
-    """The method, which answers an argument that it does not have with what is meant."""
-    arguments = [name for name in inspect.signature(method).parameters if name != "self"]
-
-    @functools.wraps(method)
-    def checked(self: Self, /, *values: Options.args, **options: Options.kwargs) -> Result:
-        for name in options:
-            if name not in arguments:
-                raise _unknown_argument(method.__name__, name, arguments, type(self))
-        return method(self, *values, **options)
-
-    return checked
-
-
-def _unknown_argument(method: str, name: str, arguments: list[str], ranker: type[Any]) -> RankPolicyTypeError:
-    if name in ranker.setting_names():
-        meant: str | None = f"it is a setting of the ranker: {ranker.__name__}({name}=...)"
-    else:
-        meant = what_is_meant(name, ranker.setting_names(), owner=ranker.__name__)
-    if meant is None:
-        return RankPolicyTypeError(unknown_name(f"argument of {method}:", name, arguments))
-    return RankPolicyTypeError(f"{method} has no argument {name!r}; {meant}.")

@@ -1,13 +1,15 @@
-"""What ``fit`` is given: training data from arrays, frames, click tables or datasets, validation sets, options, and their checks."""
+"""What ``fit`` is given: training data from arrays, frames, click tables or datasets, validation sets, and their checks."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import warnings
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +18,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.matrix_or_frame import dataset_of_rows, is_frame
 from rankpolicy.declarations.arguments import as_float64, checked_path
 from rankpolicy.fairness.groups import encode_groups
+from rankpolicy.rankers.familiar_names import what_is_meant
 from rankpolicy.rankers.inputs import (
     Groups,
     columns_to_read,
@@ -24,44 +27,40 @@ from rankpolicy.rankers.inputs import (
     refuse_arrays_with_dataset,
     with_groups,
 )
-from rankpolicy.training import ReportOptions
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, RankPolicyTypeError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
 
-# The key under which ``_fit`` records the validation data that decides; ``fit`` then gives it the name that the user knows.
-DECISIVE = "(decisive)"
-
-Made = TypeVar("Made")
-
-
-class SharedParts:
-    """What fits on the same data have in common, made once: scaled features, tensors on the device."""
-
-    def __init__(self) -> None:
-        self._made: dict[tuple[Hashable, int], tuple[Any, Any]] = {}
-
-    def once(self, key: Hashable, source: Any, make: Callable[[], Made]) -> Made:
-        """What ``make`` makes of ``source``, which is compared by identity; ``key`` names it and all else that it depends on."""
-        identity = (key, id(source))
-        if identity not in self._made:
-            self._made[identity] = (make(), source)  # the source is kept, so that no other object gets its identity
-        made: Made = self._made[identity][0]
-        return made
+Options = ParamSpec("Options")
+Self = TypeVar("Self", bound="Ranker")
+Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitOptions:
-    """Options of one call of ``fit``."""
+def refusing_unknown_arguments(
+    method: Callable[Concatenate[Self, Options], Result],
+) -> Callable[Concatenate[Self, Options], Result]:
+    """The method, which answers an argument that it does not have with what is meant."""
+    arguments = [name for name in inspect.signature(method).parameters if name != "self"]
 
-    report: ReportOptions = field(default_factory=ReportOptions)  # how progress is shown, and the callbacks
-    checkpoint: Path | None = None  # written after every epoch
-    resume: bool = False  # from the checkpoint, if it exists
-    init: Ranker | None = None  # fitted; training starts from it
-    valid_name: str | None = None  # of the validation set that decides
-    other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)  # validation sets that are only measured
-    shared: SharedParts = field(default_factory=SharedParts)
+    @functools.wraps(method)
+    def checked(self: Self, /, *values: Options.args, **options: Options.kwargs) -> Result:
+        for name in options:
+            if name not in arguments:
+                raise _unknown_argument(method.__name__, name, arguments, type(self))
+        return method(self, *values, **options)
+
+    return checked
+
+
+def _unknown_argument(method: str, name: str, arguments: list[str], ranker: type[Ranker]) -> RankPolicyTypeError:
+    if name in ranker.setting_names():
+        meant: str | None = f"it is a setting of the ranker: {ranker.__name__}({name}=...)"
+    else:
+        meant = what_is_meant(name, ranker.setting_names(), owner=ranker.__name__)
+    if meant is None:
+        return RankPolicyTypeError(unknown_name(f"argument of {method}:", name, arguments))
+    return RankPolicyTypeError(f"{method} has no argument {name!r}; {meant}.")
 
 
 def checked_checkpoint(checkpoint: Any, resume: Any) -> Path | None:
@@ -75,41 +74,37 @@ def checked_checkpoint(checkpoint: Any, resume: Any) -> Path | None:
     return None if checkpoint is None else Path(checkpoint)
 
 
-def rows_to_learn_from(
-    X: Any, y: Any, qid: Any, group: Any, *, protected: Groups | None, sample_weight: ArrayLike | None
-) -> RankingDataset:
-    """Data with labels, with the protected groups and query weights that are not part of it yet."""
-    train = training_dataset(X, y, qid, group)
-    if protected is not None:
-        train = with_groups(train, protected)
-    return train if sample_weight is None else with_sample_weight(train, sample_weight)
-
-
 def training_dataset(
     X: Any,
     y: str | ArrayLike | None,
     qid: str | ArrayLike | None,
     group: ArrayLike | None,
     *,
+    protected: Groups | None = None,
+    sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     categorical: Collection[str] = (),
 ) -> RankingDataset:
-    """Data with labels: a dataset as it is, or one made from arrays, a frame (of which ``feature_names`` are read) or a click table.
+    """Data with labels: a dataset, or one made from arrays, a frame (of which ``feature_names`` are read) or a click table.
 
-    Text in the columns ``categorical`` is read as categories.
+    Text in the columns ``categorical`` is read as categories. Protected groups and query weights are added where they are given.
     """
     if isinstance(X, RankingDataset):
         refuse_arrays_with_dataset(y, qid, group)
-        return X
-    if is_click_table(X):
+        dataset = X
+    elif is_click_table(X):
         refuse_arrays_with_dataset(y, qid, group)
-        return from_click_table(X)
-    if y is None:
+        dataset = from_click_table(X)
+    elif y is None:
         raise RankPolicyError(
             "fit needs labels: fit(X, y, qid=...) with arrays or names of columns of a frame, a RankingDataset that holds them, or a click "
             "table, a frame with the columns query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
         )
-    return dataset_of_rows(X, y, qid=qid, group=group, features=feature_names, categorical=categorical)
+    else:
+        dataset = dataset_of_rows(X, y, qid=qid, group=group, features=feature_names, categorical=categorical)
+    if protected is not None:
+        dataset = with_groups(dataset, protected)
+    return dataset if sample_weight is None else _with_sample_weight(dataset, sample_weight)
 
 
 def read_eval_sets(
@@ -133,7 +128,9 @@ def read_eval_sets(
         datasets = [_validation_dataset(valid, y, qid, train)]
     else:
         datasets = _datasets_of_lists(eval_set, eval_qid, eval_group, train)
-    return dict(zip(_names_of_eval_sets(eval_names, len(datasets)), datasets, strict=True))
+    if eval_names is None:
+        return {f"valid_{number}": dataset for number, dataset in enumerate(datasets)}
+    return dict(zip(_checked_names(eval_names, len(datasets)), datasets, strict=True))
 
 
 def _validation_dataset(valid: Any, y: Any, qid: Any, train: RankingDataset) -> RankingDataset:
@@ -198,22 +195,20 @@ def _as_list_of_one(values: Any) -> Any:
     return values if values is None or is_list else [values]
 
 
-def _names_of_eval_sets(given: Sequence[str] | None, num_sets: int) -> list[str]:
-    if given is None:
-        return [f"valid_{number}" for number in range(num_sets)]
-    is_list = isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
-    if not is_list or len(given) != num_sets:
+def _checked_names(eval_names: Sequence[str], num_sets: int) -> Sequence[str]:
+    is_list = isinstance(eval_names, list | tuple) and all(isinstance(name, str) for name in eval_names)
+    if not is_list or len(eval_names) != num_sets:
         raise RankPolicyError(
-            f"eval_names must be a list of names, one for each of {num_sets} validation sets; got {given!r:.80}."
+            f"eval_names must be a list of names, one for each of {num_sets} validation sets; got {eval_names!r:.80}."
         )
-    if len(set(given)) < num_sets or "training" in given:
+    if len(set(eval_names)) < num_sets or "training" in eval_names:
         raise RankPolicyError(
-            f"eval_names must differ from one another and from 'training', the curves of the training data; got {list(given)!r:.80}."
+            f"eval_names must differ from one another and from 'training', the curves of the training data; got {list(eval_names)!r:.80}."
         )
-    return list(given)
+    return eval_names
 
 
-def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> RankingDataset:
+def _with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> RankingDataset:
     """The dataset with these query weights."""
     if dataset.query_weights is not None:
         raise RankPolicyError(
@@ -225,7 +220,7 @@ def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> Ran
             f"sample_weight must be finite, 0 or more and not all 0 (all zero weights leave nothing to learn from); got {weights!r:.80}."
         )
     if weights.shape == (dataset.num_items,):
-        weights = _of_queries(dataset.in_query_order(weights), dataset)
+        weights = _weights_of_queries(dataset.in_query_order(weights), dataset)
     elif weights.shape != (dataset.num_queries,):
         raise RankPolicyError(
             f"sample_weight must have one value per query, shape ({dataset.num_queries},), or one per row, shape "
@@ -234,7 +229,7 @@ def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> Ran
     return replace(dataset, query_weights=weights)
 
 
-def _of_queries(weights: NDArray[np.float64], dataset: RankingDataset) -> NDArray[Any]:
+def _weights_of_queries(weights: NDArray[np.float64], dataset: RankingDataset) -> NDArray[Any]:
     first = weights[dataset.query_offsets[:-1]]
     differs = weights != np.repeat(first, dataset.sizes)
     if differs.any():
@@ -306,4 +301,15 @@ def check_clicks(train: RankingDataset, ranker: type[Ranker]) -> None:
             "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "
             "with those of estimate_position_bias, or with propensities of 1 to keep position bias on purpose.",
             stacklevel=4,
+        )
+
+
+def check_loss_is_bounded(train: RankingDataset, *, loss: str, instead: str) -> None:
+    """Refuse relevances estimated from single clicks, all 1 or more, for a loss that is then unbounded below."""
+    if train.label_kind != "relevances":
+        return
+    clicked = train.labels_by_query[train.labels_by_query > 0]
+    if len(clicked) and clicked.min() >= 1 and clicked.max() > 1:
+        raise RankPolicyError(
+            f"for labels above 1 {loss} is unbounded below, and the inverse propensities of single clicks are all 1 or more: {instead}."
         )

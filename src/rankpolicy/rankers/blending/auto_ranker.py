@@ -38,7 +38,7 @@ from rankpolicy.rankers.blending.recipe import (
     ranker_class_of,
     why_left_out,
 )
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
@@ -124,12 +124,7 @@ class AutoRanker(Ranker):
         return by_method
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        if options.checkpoint is not None:
-            raise RankPolicyError(
-                "AutoRanker keeps no checkpoints: give it a time_limit instead.",
-                python="Leave checkpoint out.",
-                command_line="Leave --checkpoint out.",
-            )
+        options.refuse_checkpoint("AutoRanker keeps no checkpoints: give it a time_limit instead.")
         clock = Clock(self.time_limit, options.report.interruption)
         left_out = {method: why for method in self.methods if (why := why_left_out(method, train))}
         seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state

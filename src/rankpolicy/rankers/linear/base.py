@@ -14,7 +14,6 @@ from rankpolicy.data.scaling import SCALINGS, restored_scaling
 from rankpolicy.declarations.settings import seed_setting, setting
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fit_inputs import FitOptions
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -34,14 +33,6 @@ class LinearRanker(Ranker):
     random_state: int | None = seed_setting(
         0, "Seed of random choices, for the rankers that make any (CoordinateAscent). None draws a new one each time."
     )
-
-    def _refuse_checkpoint(self, options: FitOptions) -> None:
-        if options.checkpoint is not None:
-            raise RankPolicyError(
-                f"{type(self).__name__} keeps no checkpoints: it trains in seconds.",
-                python="Leave checkpoint out.",
-                command_line="Leave --checkpoint out.",
-            )
 
     @property
     def _needs_queries(self) -> bool:

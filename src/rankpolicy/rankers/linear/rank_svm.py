@@ -14,7 +14,7 @@ from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 
 
@@ -41,7 +41,7 @@ class RankSVM(LinearRanker):
     )
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        self._refuse_checkpoint(options)
+        options.refuse_checkpoint(f"{type(self).__name__} keeps no checkpoints: it trains in seconds.")
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
         features = self._scaling.apply(train.features_by_query, train.query_offsets).astype(np.float64)

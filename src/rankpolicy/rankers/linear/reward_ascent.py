@@ -15,7 +15,7 @@ from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.declarations.settings import setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
@@ -97,7 +97,7 @@ class RewardAscent(LinearRanker):
         """The highest number of iterations ``_climb`` may take."""
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        self._refuse_checkpoint(options)
+        options.refuse_checkpoint(f"{type(self).__name__} keeps no checkpoints: it trains in seconds.")
         reward, metric = reward_to_maximise(self.reward), reward_to_maximise(self.valid_metric)
         scaling = fit_scaling(self.scaling, train)
         surface = RewardSurface.of(train, scaling, reward)

@@ -17,7 +17,7 @@ from rankpolicy.objectives.exploration import EPSILON
 from rankpolicy.objectives.hybrid import Hybrid, HybridSettings
 from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
+from rankpolicy.rankers.fit_inputs import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankingPolicy
 

@@ -10,8 +10,7 @@ import numpy as np
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import documented, setting, setting_of, share_settings
 from rankpolicy.objectives.deltr import DELTRLoss, DELTRSettings
-from rankpolicy.rankers.fit_inputs import FitOptions
-from rankpolicy.rankers.fitting import FitSteps
+from rankpolicy.rankers.fits import FitOptions, FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
 

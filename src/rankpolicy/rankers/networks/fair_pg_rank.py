@@ -24,8 +24,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings
 from rankpolicy.policies.race import FINE
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
-from rankpolicy.rankers.fitting import FitSteps
+from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
 from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
@@ -144,21 +143,13 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         inputs = self._inputs_for(train, options)
         everything = options.shared.once(("everything", id(inputs)), train, lambda: _whole_batch(train, inputs))
         if self._trains_on_all_queries:
-            if options.checkpoint is not None:
-                raise RankPolicyError(
-                    "a linear FairPGRank keeps no checkpoints: it is trained in one go.",
-                    python="Leave checkpoint out.",
-                    command_line="Leave --checkpoint out.",
-                )
+            options.refuse_checkpoint("a linear FairPGRank keeps no checkpoints: it is trained in one go.")
             yield from self._fit_linear(self._objective(train), everything, inputs, options)
             self._record_validation(valid, inputs)
         elif self.max_disparity is not None:
-            if options.checkpoint is not None:
-                raise RankPolicyError(
-                    "training with max_disparity keeps no checkpoints: they do not hold the price of disparity.",
-                    python="Leave checkpoint out.",
-                    command_line="Leave --checkpoint out.",
-                )
+            options.refuse_checkpoint(
+                "training with max_disparity keeps no checkpoints: they do not hold the price of disparity."
+            )
             self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
         else:
             yield from super()._training(train, valid, options)

@@ -16,7 +16,7 @@ from rankpolicy.objectives import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
+from rankpolicy.rankers.fit_inputs import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 
 LOSSES: dict[str, Callable[[], Objective]] = {

@@ -36,8 +36,7 @@ from rankpolicy.models.user_network import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
-from rankpolicy.rankers.fitting import FitSteps, complete_alone
+from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
 from rankpolicy.training.network_fit import check_betas
@@ -135,9 +134,6 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         """The queries this method can learn from."""
         return train
-
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        complete_alone(self._training(train, valid, options))
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         objective, device = self._objective(train), usable_device(self.device)

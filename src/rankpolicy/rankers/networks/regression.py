@@ -13,8 +13,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import ReadWhen, documented, setting_of
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
-from rankpolicy.rankers.fitting import FitSteps
+from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
 
@@ -66,12 +65,7 @@ class Regression(NetworkRanker):
         if not isinstance(self._model, Linear):
             yield from super()._training(train, valid, options)
             return
-        if options.checkpoint is not None:
-            raise RankPolicyError(
-                "a linear Regression keeps no checkpoints: it is solved in one go.",
-                python="Leave checkpoint out.",
-                command_line="Leave --checkpoint out.",
-            )
+        options.refuse_checkpoint("a linear Regression keeps no checkpoints: it is solved in one go.")
         self._inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
         x = self._inputs.read(train).numpy().astype(np.float64)
         y = train.labels_by_query.astype(np.float64)

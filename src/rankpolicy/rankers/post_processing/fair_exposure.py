@@ -23,7 +23,7 @@ from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.rankers.post_processing.fair_ranker import (
@@ -184,12 +184,7 @@ class FairExposure(FairRanker):
         ]
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        if options.checkpoint is not None:
-            raise RankPolicyError(
-                "FairExposure keeps no checkpoints.",
-                python="Leave checkpoint out.",
-                command_line="Leave --checkpoint out.",
-            )
+        options.refuse_checkpoint("FairExposure keeps no checkpoints.")
         groups = groups_of(train, "FairExposure learns how labels are distributed in each group, from")
         self._seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         codes, names = encode_groups(groups)

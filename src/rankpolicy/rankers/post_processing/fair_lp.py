@@ -24,7 +24,7 @@ from rankpolicy.fairness import (
 )
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.method_settings import settings_from
 from rankpolicy.rankers.post_processing.fair_ranker import (
     FairRanker,

@@ -14,7 +14,7 @@ from rankpolicy.fairness import as_aim
 from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FairPolicyGradient
-from rankpolicy.rankers.fit_inputs import FitOptions
+from rankpolicy.rankers.fits import FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import TreeRanker, ValidationMeasure
 from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries

@@ -17,7 +17,7 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.trees.lightgbm_data import as_matrix, layout, lightgbm_data, make_bins
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.threads import is_alone
@@ -102,12 +102,7 @@ class TreeRanker(Ranker):
 
     def _checked_train(self, train: RankingDataset, options: FitOptions) -> RankingDataset:
         name = type(self).__name__
-        if options.checkpoint is not None:
-            raise RankPolicyError(
-                f"{name} keeps no checkpoints: it trains quickly.",
-                python="Leave checkpoint out.",
-                command_line="Leave --checkpoint out.",
-            )
+        options.refuse_checkpoint(f"{name} keeps no checkpoints: it trains quickly.")
         trainable = self._trainable(train)
         if trainable.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
