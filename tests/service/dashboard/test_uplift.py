@@ -9,12 +9,12 @@ import pytest
 
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.dashboard.alarms import alarms_of
+from rankpolicy.service.dashboard.click_rates import UNCOVERED
 from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.overview import overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.site import _response
 from rankpolicy.service.dashboard.statistics import Statistics
-from rankpolicy.service.dashboard.uplift import UNCOVERED
 from rankpolicy.service.learning.off_policy_evidence import candidate_value, evidence_of
 from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.playground.world import CUTOFF, World

@@ -25,17 +25,6 @@ class LoggedRequest(msgspec.Struct, frozen=True, gc=False):
     items: list[LoggedItem] = []
 
 
-class Candidates(msgspec.Struct, gc=False):
-    """How many items could have been shown, where nothing else is asked of a request."""
-
-    items: list[msgspec.Raw]
-
-    @property
-    def num_items(self) -> int:
-        """Their number."""
-        return len(self.items)
-
-
 class LoggedList(msgspec.Struct, frozen=True, gc=False):
     """What is read of a shown list."""
 

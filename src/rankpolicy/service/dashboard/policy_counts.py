@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankpolicy.service.dashboard.click_drift import ClickDrift, DriftBuckets
-from rankpolicy.service.dashboard.intervals import share_with_interval
+from rankpolicy.service.dashboard.click_rates import ClickMoments, UpliftOverRandom, share_with_interval
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts
 from rankpolicy.service.dashboard.time_course import Bucket, SampledList, TimeCourse
-from rankpolicy.service.dashboard.uplift import ClickMoments, UpliftOverRandom
 
 MOST_POSITIONS = 20
 MOST_GROUPS = 12

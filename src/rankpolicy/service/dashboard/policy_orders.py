@@ -12,7 +12,7 @@ import numpy as np
 from rankpolicy.bandits.index import AnyIndexBandit, CountIndex, ThompsonSampling
 from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
 from rankpolicy.bandits.per_query.query_bandit import QueryBandit
-from rankpolicy.service.dashboard.intervals import share_with_interval
+from rankpolicy.service.dashboard.click_rates import share_with_interval
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.learning.live import LivePolicy
 from rankpolicy.service.policies.query_bandit import BanditPolicy

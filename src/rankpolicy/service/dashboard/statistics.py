@@ -14,11 +14,10 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.dashboard.intervals import ratio_with_interval
-from rankpolicy.service.dashboard.log_rows import Candidates, EventRow, ListRow, LoggedRequest
+from rankpolicy.service.dashboard.click_rates import ratio_with_interval, weights_of_random
+from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedRequest
 from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
-from rankpolicy.service.dashboard.uplift import weights_of_random
 from rankpolicy.service.domain.messages import CLICK
 from rankpolicy.service.domain.records import PolicyVersion
 
@@ -30,7 +29,6 @@ RANDOM_KINDS = ("uniform",)
 SHOWN_QUERIES = 50
 
 _REQUEST = msgspec.json.Decoder(LoggedRequest)
-_NUM_ITEMS = msgspec.json.Decoder(Candidates)
 
 
 @dataclass(slots=True)
@@ -160,7 +158,7 @@ class Statistics:
         query.last_lists.append(row.seq)
         steps, weights = row.shown.propensities, None
         if steps is not None and counts.kind not in RANDOM_KINDS:
-            weights = weights_of_random(steps, len(candidates) or _NUM_ITEMS.decode(row.request).num_items)
+            weights = weights_of_random(steps, len(candidates) or len(_REQUEST.decode(row.request).items))
         if weights is not None:
             counts.over_random.add_list(weights)
         self._open[row.seq] = new = _OpenList(counts, row.stamp, query, shown, weights)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
@@ -18,8 +17,7 @@ from rankpolicy.off_policy.intervals import SumOfRatios
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.targets import TargetProbabilities
-from rankpolicy.service.dashboard.intervals import is_covered
-from rankpolicy.service.dashboard.log_rows import Candidates
+from rankpolicy.service.dashboard.click_rates import is_covered
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.service.log.export import REQUEST
@@ -31,9 +29,6 @@ NO_EXPLORATION = "shown without any randomness"
 NEARBY = "that are small changes of one order"
 OPEN_WINDOW = "whose window is open"
 EMPTY = "without items"
-
-
-_NUM_ITEMS = msgspec.json.Decoder(Candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -185,7 +180,7 @@ def refusal_of(logged: LoggedList, *, now: int) -> str | None:
         return OPEN_WINDOW
     if steps is None or min(steps) <= 0:
         return NO_PROPENSITIES
-    if min(steps) == 1 and _NUM_ITEMS.decode(logged.request).num_items > 1:
+    if min(steps) == 1 and len(REQUEST.decode(logged.request).items) > 1:
         return NO_EXPLORATION
     if isinstance(logged.shown.memo, dict) and "swap" in logged.shown.memo:
         return NEARBY

@@ -1,4 +1,7 @@
-"""How many more clicks per list a policy earns than random lists, or than the version before it."""
+"""Click rates with their intervals: shares, ratios of shares, and how many more clicks per list a policy earns than others.
+
+The others are random lists, or the version before it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,53 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from rankpolicy.service.dashboard.intervals import Z, is_covered
-
+Z = 1.959964  # 95 %
+_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS = 0.2, 2.0
 FEWEST_LISTS = 50.0  # equally weighted ones that the weighted lists must be worth, before an interval is believed
 FEW = "too few lists so far"
 UNCOVERED = "its lists are too far from random ones; give it random_lists, or serve kind uniform to some users"
+
+
+def share_with_interval(successes: int, trials: int) -> dict[str, float | None]:
+    """A share with its 95 % Wilson interval; None for no trials.
+
+    >>> found = share_with_interval(5, 10)
+    >>> found["rate"], round(found["low"], 3), round(found["high"], 3)
+    (0.5, 0.237, 0.763)
+    """
+    if not trials:
+        return {"rate": None, "low": None, "high": None}
+    share = successes / trials
+    widening = Z * Z / trials
+    centre = (share + widening / 2) / (1 + widening)
+    half = Z * math.sqrt(share * (1 - share) / trials + widening / trials / 4) / (1 + widening)
+    return {"rate": share, "low": max(0.0, centre - half), "high": min(1.0, centre + half)}
+
+
+def ratio_with_interval(
+    successes: int, trials: int, base_successes: int, base_trials: int
+) -> dict[str, float | None] | None:
+    """A share divided by another with a 95 % interval, normal on the scale of logarithms; None where one of them is 0.
+
+    >>> found = ratio_with_interval(50, 100, 100, 100)
+    >>> found["rate"], round(found["low"], 3), round(found["high"], 3)
+    (0.5, 0.411, 0.608)
+    """
+    if not (successes and base_successes):
+        return None
+    share, base = successes / trials, base_successes / base_trials
+    low, high = _around(share / base, (1 - share) / successes + (1 - base) / base_successes)
+    return {"rate": share / base, "low": low, "high": high}
+
+
+def is_covered(mean_weight: float, effective_size: float, num_lists: int) -> bool:
+    """Whether a log has the lists that another policy would show: the mean importance weight is then 1, up to chance.
+
+    >>> is_covered(1.1, 900.0, 1000), is_covered(0.4, 900.0, 1000)
+    (True, False)
+    """
+    error = mean_weight * math.sqrt(max(0.0, 1 / effective_size - 1 / num_lists)) if effective_size > 0 else 0.0
+    return abs(mean_weight - 1) <= max(_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS * error)
 
 
 class ClickMoments:
@@ -88,5 +133,11 @@ def weights_of_random(propensities: Sequence[float], num_items: int) -> array[fl
 
 
 def _relative(value: float, base: float, variance: float) -> dict[str, float]:
-    ratio, spread = value / base, Z * math.sqrt(variance)
-    return {"value": ratio - 1, "low": ratio * math.exp(-spread) - 1, "high": ratio * math.exp(spread) - 1}
+    low, high = _around(value / base, variance)
+    return {"value": value / base - 1, "low": low - 1, "high": high - 1}
+
+
+def _around(ratio: float, variance: float) -> tuple[float, float]:
+    """The 95 % interval of a ratio whose logarithm has this variance."""
+    spread = Z * math.sqrt(variance)
+    return ratio * math.exp(-spread), ratio * math.exp(spread)
