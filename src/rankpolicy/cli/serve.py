@@ -81,7 +81,7 @@ def serve(
         if rate is not None and not playground:
             raise RankPolicyError("--rate is of the simulated users: give --playground too.")
         users = _USERS_PER_SECOND if rate is None else rate
-        from rankpolicy.service.playground.traffic import simulated_users
+        from rankpolicy.service.playground import simulated_users
         from rankpolicy.service.server import serve as serve_forever
 
         database = None if db is None else str(db)
@@ -113,7 +113,7 @@ def serve(
 def _configuration(config: Path | None, typed: dict[str, Any], *, playground: bool) -> ServiceConfig:
     """The configuration of the file, with the options that were typed in the place of its settings."""
     from rankpolicy.service.config import ServiceConfig, read_config
-    from rankpolicy.service.playground.traffic import with_playground_defaults
+    from rankpolicy.service.playground import with_playground_defaults
 
     settings = {} if config is None else read_config(config)
     settings |= {name: value for name, value in typed.items() if value is not None}

@@ -11,8 +11,7 @@ import pytest
 
 from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.log.sqlite import SqliteStore
-from rankpolicy.service.playground import Playground, World
-from rankpolicy.service.playground.world import CUTOFF
+from rankpolicy.service.playground import CUTOFF, Playground, World
 from rankpolicy.types import RankPolicyError
 from tests.service.dashboard.browser import served
 from tests.service.test_end_to_end import command

@@ -10,7 +10,7 @@ from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.sqlite import SqliteStore
-from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
+from rankpolicy.service.playground import CUTOFF, LEAVES, World
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
 from tests.service.parts import Parts, click as new_click, events as new_events
 from tests.waits import wait_until

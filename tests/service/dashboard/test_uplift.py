@@ -8,16 +8,15 @@ import msgspec
 import pytest
 
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
-from rankpolicy.service.dashboard.alarms import alarms_of
 from rankpolicy.service.dashboard.click_rates import UNCOVERED
 from rankpolicy.service.dashboard.log_rows import LogRows
-from rankpolicy.service.dashboard.overview import overview
+from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.site import _response
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.learning.off_policy_evidence import candidate_value, evidence_of
 from rankpolicy.service.log.sqlite import SqliteStore
-from rankpolicy.service.playground.world import CUTOFF, World
+from rankpolicy.service.playground import CUTOFF, World
 from rankpolicy.service.policies import SERVED
 from tests.service.dashboard.rows import VERSIONS, click, list_row
 from tests.service.logs import written_log
@@ -134,7 +133,7 @@ def test_every_alarm_is_raised_by_its_number():
 
 
 def test_the_playground_explores_with_known_propensities():
-    from rankpolicy.service.playground.traffic import with_playground_defaults
+    from rankpolicy.service.playground import with_playground_defaults
 
     for policy, _ in ServiceConfig(**with_playground_defaults({})).made_policies().values():
         assert policy.kind == "uniform" or policy.random_lists > 0

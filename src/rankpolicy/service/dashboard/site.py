@@ -18,11 +18,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rankpolicy.reports.html import environment, rendered
-from rankpolicy.service.dashboard.alarms import alarms_of
 from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
 from rankpolicy.service.dashboard.log_follower import LogFollower
 from rankpolicy.service.dashboard.log_rows import ListRow, open_rows
-from rankpolicy.service.dashboard.overview import overview
+from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
