@@ -8,9 +8,12 @@ DEV := $(VENV)/.dev-installed
 # Modules are compiled when they are first imported: compiling all of torch takes longer than the demo. What was compiled is kept also
 # where the environment says otherwise: without it every process compiles torch anew, for five seconds.
 unexport PYTHONDONTWRITEBYTECODE
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
+QUIETLY := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install $(QUIETLY) --editable
+LIGHT := build/light/env/bin/python -m pip
+LIGHT_TESTS ?= tests
 
-.PHONY: install demo test check format bench bench-service docs docs-serve release clean
+.PHONY: install lock demo test test-light check format bench bench-service docs docs-serve release clean
 
 install: $(DEV)
 
@@ -27,11 +30,29 @@ $(DEV): $(USER)
 	$(INSTALL) '.[dev]'
 	touch $@ $(DOCS)
 
+# The versions of this environment become those that everybody gets.
+lock: $(DEV)
+	sed -n '1,/^torch/p' constraints.txt > build/constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable --exclude torch >> build/constraints.txt
+	mv build/constraints.txt constraints.txt
+
 demo: $(USER)
 	$(BIN)/rankpolicy demo
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The wheel without extras, in an environment of its own: what it must do there, then the tests that need no more.
+test-light:
+	rm -rf build/light
+	mkdir -p build/light
+	$(PYTHON) -m venv build/light/env
+	$(LIGHT) wheel --quiet --no-deps --wheel-dir build/light .
+	$(LIGHT) install $(QUIETLY) build/light/*.whl
+	cd build/light && env/bin/python ../../scripts/wheel_trial.py
+	$(LIGHT) install $(QUIETLY) "$$(echo build/light/*.whl)[serve]" pytest pytest-xdist pytest-timeout hypothesis
+	cd build/light && env/bin/python ../../scripts/wheel_trial.py
+	build/light/env/bin/python -m pytest -n auto --dist worksteal $(LIGHT_TESTS)
 
 check: $(DEV)
 	$(BIN)/ruff format --check .
