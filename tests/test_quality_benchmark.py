@@ -65,3 +65,13 @@ def test_summary_by_hand(tmp_path):
     assert result["cpu_seconds"] == {OURS: 6.0, OTHER: 6.0}
     assert result["mean_rank"] == {OURS: 1.25, OTHER: 1.25}  # each is second once; MAP is level on both sets
     assert "| LambdaMART, best of nine | +0.0500 ± 0.0707 | " in tables.markdown(result)
+
+
+def test_groups_of_sets_have_differences_of_their_own():
+    shared = {"wikiqa": [0.02, 0.003], "mq2007": [0.0, 0.004], "generated: wide": [0.05, 0.001]}
+    result = {"ahead": {tables.RIVAL: {"ndcg@10": {"sets": shared}}}}
+    text = tables.groups_table(result)
+    # real: mean .01, over queries 1.96 * .005 / 2 = .0049; over sets t(1) = 12.706 times .01
+    assert "| real | 2 | +0.0100 [+0.0051, +0.0149] | ± 0.1271 |" in text
+    assert "| generated, additive | 1 | +0.0500 [+0.0480, +0.0520] |  |" in text
+    assert "| all | 3 | " in text

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality.tables import short_table
+from benchmarks.quality.tables import groups_table, short_table
+from docs.building import readme_figure
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -36,7 +37,27 @@ def test_nothing_that_can_be_typed_escapes_the_next_test():
 def test_the_table_of_the_readme_is_what_the_benchmark_gave():
     kept = json.loads((ROOT / "docs" / "results" / "quality.json").read_text())
     assert short_table(kept) in README
+    assert groups_table(kept) in README
+    assert groups_table(kept) in (ROOT / "benchmarks" / "quality" / "README.md").read_text()
     assert f"`{kept['commit'][:7]}`" in README
+
+
+def test_the_figure_of_the_readme_draws_every_competitor_of_its_panel():
+    kept = json.loads((ROOT / "reproductions" / "results" / f"{readme_figure.TARGET}.json").read_text())
+    points = {}
+    for row in kept["rows"]:
+        if row["panel"] == readme_figure.PANEL:
+            points.setdefault(row["method"], set()).add((row["disparity"], row["utility"]))
+    competitors = {method for method in points if not method.startswith(readme_figure.BEST)}
+    assert {"FairPGRank, parity", "FairLP, equal exposure"} <= competitors
+    everything = readme_figure.drawn().axes[0]
+    lines = {line.get_label(): set(zip(*line.get_data(), strict=True)) for line in everything.get_lines()}
+    assert lines == {method: points[method] for method in points if method not in readme_figure.NOT_COMPARED}
+    assert competitors - set(lines) == {"FairPGRank, price, REINFORCE, twice the epochs"}
+
+
+def test_the_words_about_the_figure_are_computed_from_what_it_draws():
+    assert README.count(readme_figure.caption()) == 2  # in its place, and for those who do not see it
 
 
 def test_extras_of_the_readme_exist():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -122,18 +122,22 @@ def _vectors(data: Path) -> dict[str, Any]:
 
 def _generated(**knobs: Any) -> Callable[[Path, str], Iterator[Fold]]:
     """A family: as many validation as a third of the training queries, 500 test queries, two draws."""
+    return partial(_draws, **knobs)
 
-    def folds(data: Path, stage: str) -> Iterator[Fold]:
-        settings = dict(knobs)
-        num_train = settings.pop("num_queries")
-        num_valid = max(20, num_train // 3)
-        for draw in range(2):
-            seed = _FIRST_SEED[stage] + draw
-            whole = rp.data.make_ranking(num_train + num_valid + 500, **settings, random_state=seed)
-            places = np.split(np.arange(whole.num_queries), [num_train, num_train + num_valid])
-            yield Fold(name=f"draw {seed}", train=whole[places[0]], valid=whole[places[1]], test=whole[places[2]])
 
-    return folds
+def _draws(data: Path, stage: str, *, num_queries: int, **knobs: Any) -> Iterator[Fold]:
+    num_valid = max(20, num_queries // 3)
+    for draw in range(2):
+        seed = _FIRST_SEED[stage] + draw
+        whole = rp.data.make_ranking(num_queries + num_valid + 500, **knobs, random_state=seed)
+        places = np.split(np.arange(whole.num_queries), [num_queries, num_queries + num_valid])
+        yield Fold(name=f"draw {seed}", train=whole[places[0]], valid=whole[places[1]], test=whole[places[2]])
+
+
+def group_of(name: str) -> str:
+    """Whether a set is real, or how features act in the family it is generated from."""
+    effects = SETS[name].keywords.get("effects") if isinstance(SETS[name], partial) else None
+    return f"generated, {effects}" if effects else "real"
 
 
 SETS: dict[str, Callable[[Path, str], Iterator[Fold]]] = {

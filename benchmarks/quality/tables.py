@@ -2,31 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from benchmarks.quality.cells import METRICS
 from benchmarks.quality.methods import OURS
+from benchmarks.quality.sets import group_of
+from rankpolicy.optional import require
 
+RIVAL = "CatBoost, best of nine"  # the nearest competitor, whose differences are shown by group of sets
 _TITLES = {"ndcg@10": "NDCG@10", "map": "MAP"}
 
 
 def markdown(result: dict[str, Any]) -> str:
     """A table of means for each metric, then the differences to AutoRanker."""
-    return "\n".join([line for metric in METRICS for line in [*_means(result, metric), ""]] + _differences(result))
+    lines = [line for metric in METRICS for line in [*_means(result, metric), ""]] + _differences(result)
+    return "\n".join([*lines, "", groups_table(result)] if RIVAL in result["ahead"] else lines)
 
 
 def short_table(result: dict[str, Any]) -> str:
-    """Means over sets, and pooled differences to AutoRanker with 95 % intervals."""
-    lines = [f"| mean over {len(result['num_queries'])} sets | NDCG@10 | MAP | {OURS} minus it, NDCG@10 | CPU s |"]
-    lines.append("|---" * 5 + "|")
+    """Means over sets, and pooled differences to AutoRanker with 95 % intervals over queries and over sets."""
+    lines = [
+        f"| mean over {len(result['num_queries'])} sets | NDCG@10 | MAP | {OURS} minus it, NDCG@10, over queries | over sets | CPU s |"
+    ]
+    lines.append("|---" * 6 + "|")
     for method, by_set in result["means"].items():
         means = [_shown(sum(each[metric] for each in by_set.values()) / len(by_set)) for metric in METRICS]
-        ahead = ""
-        if method in result["ahead"]:
-            mean, error = result["ahead"][method]["ndcg@10"]["pooled"]
-            ahead = f"{mean:+.4f} [{mean - 1.96 * error:+.4f}, {mean + 1.96 * error:+.4f}]"
-        lines.append(f"| {method} | {' | '.join(means)} | {ahead} | {result['cpu_seconds'][method]:,.0f} |")
+        ahead = _pooled(result["ahead"][method]["ndcg@10"]["sets"].values()) if method in result["ahead"] else ("", "")
+        lines.append(f"| {method} | {' | '.join([*means, *ahead])} | {result['cpu_seconds'][method]:,.0f} |")
     return "\n".join(lines)
+
+
+def groups_table(result: dict[str, Any]) -> str:
+    """How far AutoRanker is ahead of its nearest competitor in NDCG@10, by group of sets."""
+    sets = result["ahead"][RIVAL]["ndcg@10"]["sets"]
+    groups: dict[str, list[list[float]]] = {}
+    for name, difference in sets.items():
+        groups.setdefault(group_of(name), []).append(difference)
+    lines = [f"| sets | number | {OURS} minus {RIVAL}, NDCG@10, over queries | over sets |", "|---" * 4 + "|"]
+    lines += [
+        _row(group, [str(len(differences)), *_pooled(differences)])
+        for group, differences in [*groups.items(), ("all", list(sets.values()))]
+    ]
+    return "\n".join(lines)
+
+
+def _pooled(differences: Iterable[list[float]]) -> tuple[str, str]:
+    """The mean of differences of sets with its 95 % interval over queries; and that over sets, as if these were drawn at random."""
+    means, errors = np.array(list(differences)).T
+    mean, over_queries = means.mean(), 1.96 * np.sqrt((errors**2).sum()) / len(means)
+    over_sets = ""
+    if len(means) > 1:
+        quantile = require("scipy.special", "An interval over sets").stdtrit(len(means) - 1, 0.975)
+        over_sets = f"± {quantile * means.std(ddof=1) / np.sqrt(len(means)):.4f}"
+    return f"{mean:+.4f} [{mean - over_queries:+.4f}, {mean + over_queries:+.4f}]", over_sets
 
 
 def _means(result: dict[str, Any], metric: str) -> list[str]:
