@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -6,10 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from rankpolicy.cli.support.catalog import KINDS, describe
-from rankpolicy.cli.support.source import read_summary, read_table
+from rankpolicy.cli.support.source import read_locations, read_summary
 from rankpolicy.declarations.settings import Declaration, ReadWhen, setting
-
-NOT_A_PLAIN_TABLE_YET = {kind for kind in ("model", "bandit") if not KINDS[kind].names_in_source()}
 
 
 def test_every_kind_is_listed(rankpolicy):
@@ -17,23 +16,30 @@ def test_every_kind_is_listed(rankpolicy):
     assert shown.status == 0
     for kind in KINDS.values():
         assert kind.title in shown.stdout
-        assert all(f" {name} " in shown.stdout for name in kind.members())
+        assert all(f" {name} " in shown.stdout for name in kind.locations)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in NOT_A_PLAIN_TABLE_YET])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_member_has_a_summary(kind):
     summaries = KINDS[kind].summaries()
-    assert list(summaries) == list(KINDS[kind].members())
+    assert list(summaries) == list(_imported(KINDS[kind]))
     assert all(summaries.values())
     assert not any("``" in summary for summary in summaries.values())
 
 
 def test_the_source_gives_what_importing_gives():
     for kind in KINDS.values():
-        if (names := kind.names_in_source()) != []:
-            assert names == list(kind.members())
+        assert kind.locations == _imported(kind).locations
+        name = next(iter(kind.locations))
+        assert kind.member(name) is _imported(kind)[name]
     assert read_summary("rankpolicy.rankers.trees.lambdamart:LambdaMART").startswith("LambdaMART")
-    assert read_table("rankpolicy.rankers", "NONE") is None
+    with pytest.raises(KeyError):
+        read_locations("rankpolicy.rankers.members", "NONE")
+
+
+def _imported(kind):
+    module, _, name = kind.table.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def test_json_lists_by_kind(rankpolicy):
@@ -81,8 +87,18 @@ class Example:
 @pytest.fixture
 def example(monkeypatch):
     members = {"ours": Example, "lambdamart": Example}
-    monkeypatch.setattr("rankpolicy.bandits.BANDITS", members)
-    monkeypatch.setattr("rankpolicy.cli.support.catalog.read_table", lambda *table: None)
+    _replace_table(monkeypatch, "bandit", members)
+
+
+def _replace_table(monkeypatch, kind, members):
+    table = KINDS[kind].table.replace(":", ".")
+    monkeypatch.setattr(table, members)
+    locations = {name: f"tests.cli.test_methods:{name}" for name in members}
+
+    def read(module, name):
+        return locations if f"{module}.{name}" == table else read_locations(module, name)
+
+    monkeypatch.setattr("rankpolicy.cli.support.catalog.read_locations", read)
 
 
 def test_choices_ranges_defaults_and_conditions_are_shown(rankpolicy, example):
@@ -109,8 +125,7 @@ def test_options_of_a_value_are_shown_as_settings(rankpolicy, monkeypatch):
         """Measure."""
 
     metric = SimpleNamespace(function=measure, options={"persistence": Declaration(help="Patience.", above=0, below=1)})
-    monkeypatch.setattr("rankpolicy.metrics.METRICS", {"ours": metric})
-    monkeypatch.setattr("rankpolicy.cli.support.catalog.read_table", lambda *table: None)
+    _replace_table(monkeypatch, "metric", {"ours": metric})
     (found,) = rankpolicy("methods", "ours", "--json").json["found"]
     assert found["settings"][0]["default"] == 0.8
     assert "0.8       Patience. Above 0 and below 1." in rankpolicy("methods", "ours").stdout
@@ -126,13 +141,12 @@ def test_unknown_names(refused):
 LIGHT = """
 import sys
 from rankpolicy.cli.support.catalog import KINDS
-for kind in {kinds!r}:
-    KINDS[kind].summaries()
+for kind in KINDS.values():
+    kind.summaries()
 print([name for name in ("torch", "numpy", "numba", "polars") if name in sys.modules])
 """
 
 
 def test_the_list_imports_no_method():
-    kinds = [kind for kind in KINDS if kind not in NOT_A_PLAIN_TABLE_YET]
-    done = subprocess.run([sys.executable, "-c", LIGHT.format(kinds=kinds)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -17,29 +17,33 @@ if TYPE_CHECKING:
     from rankpolicy.data import Fold
     from rankpolicy.reports.policy_samples import PolicySample
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy demo
-
-rankpolicy demo --out runs/another --seed 1
-"""
 METHODS = ("pg-rank", "lambdamart")
 METRICS = ("ndcg@10", "map")
 
 
 def demo(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option(help="A directory for the report, the results, the models and the data.")] = Path(
-        "runs/demo"
-    ),
-    queries: Annotated[int, typer.Option(min=20, help="Number of synthetic queries.")] = 1000,
+    *,
+    out: Path = Path("runs/demo"),
+    queries: Annotated[int, typer.Option(min=20)] = 1000,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
 
     Into --out go report.html, demo.json, run.json, the two models and the data.
+
+    Parameters
+    ----------
+    out
+        A directory for the report, the results, the models and the data.
+    queries
+        Number of synthetic queries.
+
+    Examples
+    --------
+    rankpolicy demo
+    rankpolicy demo --out runs/another --seed 1
     """
     from rankpolicy.data import write_letor
     from rankpolicy.experiments import compare_rankers

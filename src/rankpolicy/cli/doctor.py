@@ -17,13 +17,6 @@ from rankpolicy.optional import how_to_install
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy doctor
-
-rankpolicy doctor --json
-"""
 # By the name that pip knows: the module and what it is for.
 PACKAGES = {
     "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)"),
@@ -53,8 +46,18 @@ PACKAGES = {
 }
 
 
-def doctor(seed: options.NotRandom = 0, as_json: options.Json = False) -> None:
-    """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
+def doctor(
+    *,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Show what is installed, which fast paths are on, and where tests and reproductions look for data.
+
+    Examples
+    --------
+    rankpolicy doctor
+    rankpolicy doctor --json
+    """
     document = {
         "versions": _versions(),
         "threads": _threads(),

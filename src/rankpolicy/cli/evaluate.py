@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,40 +16,37 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.evaluation import MetricTable
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
-
-rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
-
-rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
-
-rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
-"""
-
 
 def evaluate(
     model: options.Model,
     *,
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="Test data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet, whose clicks "
-            "--propensities weights.",
-            show_default=False,
-        ),
-    ],
+    data: Path,
     metrics: options.Metrics = "ndcg@10,map",
     conventions: options.MetricConventions,
     bias: options.MeasuredBias,
     per_query: options.PerQuery = None,
-    trec: Annotated[bool, typer.Option("--trec", help="Print every query's metrics as trec_eval -q does.")] = False,
+    trec: bool = False,
     columns: options.ColumnsOnDisk,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
+    """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions.
+
+    Parameters
+    ----------
+    data
+        Test data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet, whose clicks
+        --propensities weights.
+    trec
+        Print every query's metrics as trec_eval -q does.
+
+    Examples
+    --------
+    rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
+    rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
+    rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
+    rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
+    """
     from rankpolicy import evaluation
     from rankpolicy.metrics import parse_metrics
 

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
     from rankpolicy.explanations import Explanation, FeatureImportance
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy explain model.rp --data test.txt
-
-rankpolicy explain model.rp --data test.txt --method gain --json
-
-rankpolicy explain model.rp --data test.txt --query 17 --item GX008 --over GX011 --out runs/why
-
-rankpolicy explain model.rp --data test.txt --query 17 --of expected_rank
-"""
 _MOST_ROWS = 20
 
 
@@ -35,53 +24,16 @@ def explain(
     ctx: typer.Context,
     model: options.Model,
     *,
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="Data to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features; importances by permutation need labels.",
-            show_default=False,
-        ),
-    ],
-    query: Annotated[str | None, typer.Option(metavar="ID", help="Explain an item of this query.")] = None,
-    item: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="The item to explain; where items have no ids, its row in the data, from 0.",
-            show_default="the first in the ranking",
-        ),
-    ] = None,
-    over: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="The item to compare it with.", show_default="the mean of up to 50 items of the data"
-        ),
-    ] = None,
-    of: Annotated[
-        str | None, typer.Option(metavar="score|expected_rank", help="What to explain.", show_default="score")
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=2, help="Orders of features to draw where values are not exact.", show_default="100"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="permutation|gain",
-            help="Importance of features, without --query: by shuffling each, or by the gain of splits (trees).",
-            show_default="permutation",
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="The metric that drops when a feature is shuffled.", show_default="ndcg@10")
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="How often each feature is shuffled.", show_default="5")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A directory for report.html, explain.json, features.csv, figure.svg and run.json."),
-    ] = None,
+    data: Path,
+    query: str | None = None,
+    item: str | None = None,
+    over: str | None = None,
+    of: str | None = None,
+    samples: Annotated[int | None, typer.Option(min=2)] = None,
+    method: str | None = None,
+    metric: str | None = None,
+    repeats: Annotated[int | None, typer.Option(min=1)] = None,
+    out: Path | None = None,
     columns: options.Columns,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -91,6 +43,36 @@ def explain(
     Without --query: the importance of every feature, with 95% intervals. With --query: what each feature adds to the score or expected
     rank of an item, compared with another item or with the mean of the data, as Shapley values that add up to the difference. Features
     without names are numbered from 0.
+
+    Parameters
+    ----------
+    data
+        Data to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features; importances by permutation need labels.
+    query : ID
+        Explain an item of this query.
+    item : ID, default the first in the ranking
+        The item to explain; where items have no ids, its row in the data, from 0.
+    over : ID, default the mean of up to 50 items of the data
+        The item to compare it with.
+    of : score|expected_rank, default score
+        What to explain.
+    samples : default 100
+        Orders of features to draw where values are not exact.
+    method : permutation|gain, default permutation
+        Importance of features, without --query: by shuffling each, or by the gain of splits (trees).
+    metric : default ndcg@10
+        The metric that drops when a feature is shuffled.
+    repeats : default 5
+        How often each feature is shuffled.
+    out
+        A directory for report.html, explain.json, features.csv, figure.svg and run.json.
+
+    Examples
+    --------
+    rankpolicy explain model.rp --data test.txt
+    rankpolicy explain model.rp --data test.txt --method gain --json
+    rankpolicy explain model.rp --data test.txt --query 17 --item GX008 --over GX011 --out runs/why
+    rankpolicy explain model.rp --data test.txt --query 17 --of expected_rank
     """
     run = Run(ctx)
     of_item = {"query": query, "item": item, "over": over}

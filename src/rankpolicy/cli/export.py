@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import load_ranker
@@ -15,18 +13,11 @@ from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy export model.rp --out model.onnx
-
-rankpolicy export model.rp --out model.onnx --json
-"""
-
 
 def export(
     model: options.Model,
-    out: Annotated[Path, typer.Option(help="The file to write; its name ends in .onnx.", show_default=False)],
+    *,
+    out: Path,
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -34,6 +25,16 @@ def export(
 
     Scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is scores. If
     onnxruntime is installed, the scores of the file are compared with the model's before it is written.
+
+    Parameters
+    ----------
+    out
+        The file to write; its name ends in .onnx.
+
+    Examples
+    --------
+    rankpolicy export model.rp --out model.onnx
+    rankpolicy export model.rp --out model.onnx --json
     """
     if out.suffix != ".onnx":
         raise RankPolicyError(f"--out must end in .onnx; got {out.name!r}.")

@@ -6,7 +6,6 @@ The module of a verb is imported when the verb is run: help, version and shell c
 from __future__ import annotations
 
 import importlib
-import inspect
 import shlex
 import sys
 import warnings
@@ -16,8 +15,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from rankpolicy.cli.support.options import RENAMED, flattened
+from rankpolicy.cli.support.options import RENAMED
 from rankpolicy.cli.support.output import note
+from rankpolicy.cli.support.verb_parameters import documentation_of, for_typer
 from rankpolicy.cli.verbs import GROUPS, VERBS
 from rankpolicy.optional import hidden_from
 from rankpolicy.types import MissingDependencyError, RankPolicyError
@@ -57,21 +57,16 @@ class LazyVerb(TyperCommand):
             app = typer.Typer(cls=group_of(module_name, verbs), help=help, add_completion=False, **STYLE)
             app.callback(invoke_without_command=True)(_help_without_verb)
         else:
-            module = importlib.import_module(module_name)
-            verb = getattr(module, self.name.replace("-", "_"))
+            verb = getattr(importlib.import_module(module_name), self.name.replace("-", "_"))
+            documentation = documentation_of(verb)
             app = typer.Typer(add_completion=False, **STYLE)
-            app.command(self.name, help=_reflowed(verb.__doc__), epilog=module.EXAMPLES)(flattened(verb))
+            app.command(self.name, help=documentation.paragraphs, epilog=documentation.examples)(for_typer(verb))
         return typer.main.get_command(app)
 
 
 def _help_without_verb(ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
-
-
-def _reflowed(docstring: str) -> str:
-    """The paragraphs of a docstring, one line each, so that the terminal's width breaks them and not the source's."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
 app = typer.Typer(

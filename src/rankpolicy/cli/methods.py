@@ -17,32 +17,15 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.declarations.setting_texts import SettingDescription
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy methods
-
-rankpolicy methods pg-rank
-
-rankpolicy methods dcm-kl-ucb --json
-"""
-
 
 def _names_that_start(incomplete: str) -> list[str]:
-    names = dict.fromkeys(name for kind in KINDS.values() for name in kind.names_in_source())
+    names = dict.fromkeys(name for kind in KINDS.values() for name in kind.locations)
     return [name for name in names if name.startswith(incomplete)]
 
 
 def methods(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="One of them, to see its settings.",
-            show_default=False,
-            autocompletion=_names_that_start,
-        ),
-    ] = "",
+    name: Annotated[str, typer.Argument(autocompletion=_names_that_start)] = "",
+    *,
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -50,6 +33,17 @@ def methods(
 
     For each setting: what it is, the values it may have, its default, and when it is read. Rankers and bandits take settings by
     --set NAME=VALUE.
+
+    Parameters
+    ----------
+    name : NAME
+        One of them, to see its settings.
+
+    Examples
+    --------
+    rankpolicy methods
+    rankpolicy methods pg-rank
+    rankpolicy methods dcm-kl-ucb --json
     """
     if not name:
         _list(as_json)
@@ -65,7 +59,9 @@ def methods(
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name.lower(), [member for kind in KINDS.values() for member in kind.names()], n=1)
+    close = difflib.get_close_matches(
+        name.lower(), [member for kind in KINDS.values() for member in kind.locations], n=1
+    )
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"Unknown name {name!r}.{hint} For all names: rankpolicy methods."
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import load_ranker
@@ -19,41 +17,13 @@ if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
     from rankpolicy.rankers import Ranker
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy predict model.rp --data test.txt --out run.trec
-
-rankpolicy predict model.rp --data test.txt --out scores.txt
-
-rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
-
-rankpolicy predict model.rp --data items.csv --qid search_id --out scores.csv
-
-rankpolicy predict search.rp --data rows.csv --out scores.txt
-"""
-
 
 def predict(
     model: options.Model,
     *,
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="Items to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.", show_default=False
-        ),
-    ],
-    sampled: Annotated[
-        bool,
-        typer.Option("--sampled", help="Draw each ranking from the policy; scores are then n, n - 1, ..., 1."),
-    ] = False,
+    data: Path,
+    out: Path,
+    sampled: bool = False,
     columns: options.ColumnsOnDisk,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -62,6 +32,23 @@ def predict(
 
     A .txt file gets one score per line, in the order of the items in the data file; a TREC run is sorted, with item ids, or row
     numbers where the data has none.
+
+    Parameters
+    ----------
+    data
+        Items to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
+    out
+        The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.
+    sampled
+        Draw each ranking from the policy; scores are then n, n - 1, ..., 1.
+
+    Examples
+    --------
+    rankpolicy predict model.rp --data test.txt --out run.trec
+    rankpolicy predict model.rp --data test.txt --out scores.txt
+    rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
+    rankpolicy predict model.rp --data items.csv --qid search_id --out scores.csv
+    rankpolicy predict search.rp --data rows.csv --out scores.txt
     """
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")

@@ -19,15 +19,6 @@ from rankpolicy.types import RankPolicyError, unknown_name
 if TYPE_CHECKING:
     from reproductions import Outcome, Target
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy reproduce --list
-
-rankpolicy reproduce fair-pg-rank/figure1 --out runs/figure1
-
-rankpolicy reproduce fair-pg-rank/table1 --data DATA --smoke --json
-"""
 
 A_CLAIM_FAILED = 1
 PACKAGE = "reproductions"
@@ -36,28 +27,13 @@ CHECKOUT = Path(__file__).resolve().parents[3]  # where the repository is, when 
 
 def reproduce(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(metavar="PAPER/TABLE", help="What to run; see --list.", show_default=False)
-    ] = "",
+    target: str = "",
     *,
-    show_list: Annotated[bool, typer.Option("--list", help="List what can be run, and stop.")] = False,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="Run the same code on little data: takes seconds, and claims do not count.")
-    ] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder of the datasets.", envvar="RANKPOLICY_DATA", show_envvar=True, show_default=False
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A directory for the table, the figures, reproduce.json and run.json.",
-            show_default="runs/PAPER/TABLE",
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="Device that trains networks: cpu or cuda.")] = "cpu",
+    show_list: bool = False,
+    smoke: bool = False,
+    data: Annotated[Path | None, typer.Option(envvar="RANKPOLICY_DATA", show_envvar=True)] = None,
+    out: Path | None = None,
+    device: str = "cpu",
     work: options.ParallelWork,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -65,6 +41,27 @@ def reproduce(
     """Run a table or figure of a paper again: our numbers next to the paper's, and its claims as statements that can fail.
 
     The exit status is 1 when a claim does not hold. Works in a checkout of the repository; an installed wheel has no reproductions.
+
+    Parameters
+    ----------
+    target : PAPER/TABLE
+        What to run; see --list.
+    show_list : --list
+        List what can be run, and stop.
+    smoke
+        Run the same code on little data: takes seconds, and claims do not count.
+    data
+        The folder of the datasets.
+    out : default runs/PAPER/TABLE
+        A directory for the table, the figures, reproduce.json and run.json.
+    device
+        Device that trains networks: cpu or cuda.
+
+    Examples
+    --------
+    rankpolicy reproduce --list
+    rankpolicy reproduce fair-pg-rank/figure1 --out runs/figure1
+    rankpolicy reproduce fair-pg-rank/table1 --data DATA --smoke --json
     """
     targets = known_targets()
     if show_list:

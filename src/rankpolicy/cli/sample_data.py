@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import csv_text, print_json
@@ -13,17 +10,10 @@ from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy sample-data shop
-
-rankpolicy sample-data shop --seed 1 --json
-"""
-
 
 def sample_data(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go; it is made if needed.")],
+    folder: Path,
+    *,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -34,6 +24,16 @@ def sample_data(
     - sessions.csv: the click log of a search; clicks.csv: the same with texts, users and side information.
 
     Files that exist are never overwritten.
+
+    Parameters
+    ----------
+    folder : FOLDER
+        Where the files go; it is made if needed.
+
+    Examples
+    --------
+    rankpolicy sample-data shop
+    rankpolicy sample-data shop --seed 1 --json
     """
     from rankpolicy.data.formats.letor import write_letor
     from rankpolicy.data.sets.shop import make_shop

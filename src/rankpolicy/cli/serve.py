@@ -18,54 +18,21 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.service.config import ServiceConfig
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy serve
-
-rankpolicy serve --playground
-
-rankpolicy serve --config service.toml --port 9000
-
-rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
-"""
 
 _USERS_PER_SECOND = 40.0
 BAD_INPUT = 2  # exit status, as everywhere on the command line
 
 
 def serve(
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="A TOML file of policies and settings; without one, a bandit that explores with known propensities.",
-            show_default=False,
-        ),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="Address to listen on; other than loopback only with keys.", show_default="127.0.0.1"),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.", show_default="8080")
-    ] = None,
-    db: Annotated[
-        Path | None, typer.Option(help="The database, made where there is none.", show_default="rankpolicy.db")
-    ] = None,
-    window: Annotated[
-        float | None, typer.Option(help="Seconds after which a list is learned with its clicks.", show_default="60")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Seed of random lists, for tests.", show_default="from the database"),
-    ] = None,
-    playground: Annotated[
-        bool, typer.Option("--playground", help="Let simulated users come, so that there is something to see.")
-    ] = False,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0.1, max=1000, help="Simulated users per second, with --playground.", show_default="40"),
-    ] = None,
+    *,
+    config: Path | None = None,
+    host: str | None = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    db: Path | None = None,
+    window: float | None = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    playground: bool = False,
+    rate: Annotated[float | None, typer.Option(min=0.1, max=1000)] = None,
     as_json: options.Json = False,
 ) -> None:
     """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
@@ -75,6 +42,32 @@ def serve(
 
     With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
     to playground.db and a list is learned after two seconds.
+
+    Parameters
+    ----------
+    config
+        A TOML file of policies and settings; without one, a bandit that explores with known propensities.
+    host : default 127.0.0.1
+        Address to listen on; other than loopback only with keys.
+    port : default 8080
+        Port; 0 takes a free one.
+    db : default rankpolicy.db
+        The database, made where there is none.
+    window : default 60
+        Seconds after which a list is learned with its clicks.
+    seed : default from the database
+        Seed of random lists, for tests.
+    playground
+        Let simulated users come, so that there is something to see.
+    rate : default 40
+        Simulated users per second, with --playground.
+
+    Examples
+    --------
+    rankpolicy serve
+    rankpolicy serve --playground
+    rankpolicy serve --config service.toml --port 9000
+    rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
     """
     with _errors_as_json(), ExitStack() as stack:
         need_serve()

@@ -19,70 +19,25 @@ from rankpolicy.cli.support.tradeoff_data import GroupColumns, TradeoffData, rea
 if TYPE_CHECKING:
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy tradeoff --data synthetic
-
-rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.fairness.parity=1
-
-rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
-
-rankpolicy tradeoff --data train.parquet --test test.parquet --protected gender --strengths 0,0.1,1,10
-
-rankpolicy tradeoff --data items.csv --qid search_id --label grade --protected gender --ignore title,url
-
-rankpolicy tradeoff --data train.txt --protected-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
-"""
-
 
 def tradeoff(
     ctx: typer.Context,
     *,
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="synthetic|FILE",
-            help="'synthetic', german.data of the UCI German Credit set, or training data: .csv, .parquet or LETOR text.",
-            show_default=False,
-        ),
-    ],
-    test: Annotated[Path | None, typer.Option(help="Test data, in the format of --data.")] = None,
-    test_fraction: Annotated[
-        float, typer.Option(help="Without --test: share of the queries to test on, drawn again for each seed.")
-    ] = 0.3,
+    data: str,
+    test: Path | None = None,
+    test_fraction: float = 0.3,
     columns: GroupColumns,
-    methods: Annotated[
-        str, typer.Option(help="Methods, comma-separated; see: rankpolicy methods.")
-    ] = "fair-pg-rank,fair-lp,deltr",
+    methods: str = "fair-pg-rank,fair-lp,deltr",
     variant: options.Variant = None,
-    strengths: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="Weights of fairness to try, such as 0,1,10.", show_default="by method"),
-    ] = None,
-    strengths_of: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METHOD=NUMBERS",
-            help="Strengths of one method, such as deltr=0,100; goes before --strengths. May be repeated.",
-        ),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Highest disparities to allow, for methods with the setting max_disparity."
-        ),
-    ] = None,
-    reward: Annotated[
-        str, typer.Option(help="The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.")
-    ] = "ndcg",
+    strengths: str | None = None,
+    strengths_of: list[str] | None = None,
+    bounds: str | None = None,
+    reward: str = "ndcg",
     aim: AimOptions,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, counted from --seed.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1)] = 1,
     settings: options.Set = None,
     work: options.ParallelWork,
-    out: Annotated[
-        Path, typer.Option(help="A directory for the figure, tradeoff.json, report.html and run.json.")
-    ] = Path("runs/tradeoff"),
+    out: Path = Path("runs/tradeoff"),
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -93,6 +48,38 @@ def tradeoff(
 
     --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
     give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
+
+    Parameters
+    ----------
+    data : synthetic|FILE
+        'synthetic', german.data of the UCI German Credit set, or training data: .csv, .parquet or LETOR text.
+    test
+        Test data, in the format of --data.
+    test_fraction
+        Without --test: share of the queries to test on, drawn again for each seed.
+    methods
+        Methods, comma-separated; see: rankpolicy methods.
+    strengths : NUMBERS, default by method
+        Weights of fairness to try, such as 0,1,10.
+    strengths_of : METHOD=NUMBERS
+        Strengths of one method, such as deltr=0,100; goes before --strengths. May be repeated.
+    bounds : NUMBERS
+        Highest disparities to allow, for methods with the setting max_disparity.
+    reward
+        The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.
+    seeds
+        Number of seeds, counted from --seed.
+    out
+        A directory for the figure, tradeoff.json, report.html and run.json.
+
+    Examples
+    --------
+    rankpolicy tradeoff --data synthetic
+    rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.fairness.parity=1
+    rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
+    rankpolicy tradeoff --data train.parquet --test test.parquet --protected gender --strengths 0,0.1,1,10
+    rankpolicy tradeoff --data items.csv --qid search_id --label grade --protected gender --ignore title,url
+    rankpolicy tradeoff --data train.txt --protected-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
     """
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require

@@ -31,83 +31,60 @@ if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
     from rankpolicy.rankers.base import Ranker
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.rp
-
-rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
-
-rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
-
-rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
-
-rankpolicy train --config run.toml --seed 1
-"""
-
 
 def train(
     ctx: typer.Context,
     *,
-    method: Annotated[
-        str, typer.Option(help="The method to learn, such as pg-rank; a wrong name lists them all.", show_default=False)
-    ],
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="Training data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
-            show_default=False,
-        ),
-    ],
-    valid: Annotated[
-        Path | None,
-        typer.Option(help="Validation data: training stops when it no longer helps there, and the best state is kept."),
-    ] = None,
+    method: str,
+    data: Path,
+    valid: Path | None = None,
     clicks: ClickOptions,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file of the model, such as model.rp; model.run.json is written next to it.", show_default=False
-        ),
-    ],
+    out: Path,
     columns: options.ColumnsOnDisk,
     settings: options.Set = None,
     config: Annotated[
-        Path | None,
-        typer.Option(
-            callback=lambda ctx, path: read_run_file(train, ctx, path),
-            is_eager=True,
-            help="A run.toml: any of these options by its name (data, bias_method, seed ...) and a table of settings.",
-        ),
+        Path | None, typer.Option(callback=lambda ctx, path: read_run_file(train, ctx, path), is_eager=True)
     ] = None,
     seed: options.Seed = 0,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A file for the training state, written after every epoch.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from --checkpoint.")] = False,
-    executor: Annotated[
-        str | None,
-        typer.Option(
-            "--executor",
-            metavar="processes:N|ray:N",
-            help="N workers that train one network together, each on its share of every batch: processes of this machine, or workers on a "
-            "Ray cluster. Or by hand: torchrun -m rankpolicy train.",
-            show_default=False,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="A running Ray cluster for --executor ray:N; by default Ray is started on this machine alone.",
-            show_default=False,
-        ),
-    ] = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    executor: str | None = None,
+    address: str | None = None,
     as_json: options.Json = False,
 ) -> None:
     """Learn a ranker and write it to one file.
 
     model.run.json next to model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
+
+    Parameters
+    ----------
+    method
+        The method to learn, such as pg-rank; a wrong name lists them all.
+    data
+        Training data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
+    valid
+        Validation data: training stops when it no longer helps there, and the best state is kept.
+    out
+        The file of the model, such as model.rp; model.run.json is written next to it.
+    config
+        A run.toml: any of these options by its name (data, bias_method, seed ...) and a table of settings.
+    checkpoint
+        A file for the training state, written after every epoch.
+    resume
+        Continue from --checkpoint.
+    executor : processes:N|ray:N
+        N workers that train one network together, each on its share of every batch: processes of this machine, or workers on a Ray
+        cluster. Or by hand: torchrun -m rankpolicy train.
+    address : HOST:PORT
+        A running Ray cluster for --executor ray:N; by default Ray is started on this machine alone.
+
+    Examples
+    --------
+    rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.rp
+    rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
+    rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
+    rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
+    rankpolicy train --config run.toml --seed 1
     """
     from rankpolicy.training.data_parallel import current_num_workers
 

@@ -21,64 +21,23 @@ if TYPE_CHECKING:
     from rankpolicy.experiments import Trial, Tuned
     from rankpolicy.rankers import Ranker
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy tune --method pg-rank --data train.txt --valid vali.txt --test test.txt --num-trials 30 --out runs/tune
-
-rankpolicy tune --method lambdamart --data train.txt --out runs/trees --space num_leaves=7:127:log --space l2=0,1,10
-
-rankpolicy tune --method pg-rank --data train.txt --out runs/tune --num-trials 60 --resume
-"""
 _STUDY = "study.jsonl"
 
 
 def tune(
     ctx: typer.Context,
     *,
-    method: Annotated[
-        str, typer.Option(help="The method to tune, such as pg-rank; a wrong name lists them all.", show_default=False)
-    ],
-    data: Annotated[Path, typer.Option(help="Training data, as for 'rankpolicy train'.", show_default=False)],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="A directory for model.rp, report.html, trials.csv, study.jsonl, tune.json and run.json.",
-            show_default=False,
-        ),
-    ],
-    valid: Annotated[
-        Path | None,
-        typer.Option(help="Validation data, which chooses.", show_default="a fifth of the queries of --data"),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option(help="Test data, on which the tuned ranker is compared with the one as given, at the end."),
-    ] = None,
-    num_trials: Annotated[int, typer.Option(min=1, help="Number of trials; the first has the settings as given.")] = 30,
-    scheduler: Annotated[
-        str,
-        typer.Option(metavar="asha|none", help="Stop trials that fall behind (successive halving), or none."),
-    ] = "asha",
-    space: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUES",
-            help="A setting to search: LOW:HIGH, LOW:HIGH:log or values separated by commas; lists as 64+64. May be repeated.",
-            show_default="the settings worth searching for the method",
-        ),
-    ] = None,
+    method: str,
+    data: Path,
+    out: Path,
+    valid: Path | None = None,
+    test: Path | None = None,
+    num_trials: Annotated[int, typer.Option(min=1)] = 30,
+    scheduler: str = "asha",
+    space: list[str] | None = None,
     settings: options.Set = None,
-    metrics: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.",
-        ),
-    ] = "ndcg@10,map",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the search in --out; it may be asked for more trials.")
-    ] = False,
+    metrics: str = "ndcg@10,map",
+    resume: bool = False,
     work: options.ParallelWork,
     columns: options.ColumnsOnDisk,
     seed: options.Seed = 0,
@@ -90,6 +49,35 @@ def tune(
     part, with an interval of the difference paired by query.
 
     Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
+
+    Parameters
+    ----------
+    method
+        The method to tune, such as pg-rank; a wrong name lists them all.
+    data
+        Training data, as for 'rankpolicy train'.
+    out
+        A directory for model.rp, report.html, trials.csv, study.jsonl, tune.json and run.json.
+    valid : default a fifth of the queries of --data
+        Validation data, which chooses.
+    test
+        Test data, on which the tuned ranker is compared with the one as given, at the end.
+    num_trials
+        Number of trials; the first has the settings as given.
+    scheduler : asha|none
+        Stop trials that fall behind (successive halving), or none.
+    space : NAME=VALUES, default the settings worth searching for the method
+        A setting to search: LOW:HIGH, LOW:HIGH:log or values separated by commas; lists as 64+64. May be repeated.
+    metrics : NAMES
+        Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.
+    resume
+        Continue the search in --out; it may be asked for more trials.
+
+    Examples
+    --------
+    rankpolicy tune --method pg-rank --data train.txt --valid vali.txt --test test.txt --num-trials 30 --out runs/tune
+    rankpolicy tune --method lambdamart --data train.txt --out runs/trees --space num_leaves=7:127:log --space l2=0,1,10
+    rankpolicy tune --method pg-rank --data train.txt --out runs/tune --num-trials 60 --resume
     """
     from rankpolicy.experiments import tune as search
     from rankpolicy.metrics import parse_metrics

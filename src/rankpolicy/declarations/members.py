@@ -24,25 +24,25 @@ class Members(Mapping[str, Member], Generic[Member]):
     rankpolicy.types.RankPolicyError: Unknown separator 'coma'. Did you mean 'comma'? Known: comma.
     """
 
-    def __init__(self, kind: str, places: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, locations: Mapping[str, str]) -> None:
         self.kind = kind
-        self._places = dict(places)
+        self.locations = dict(locations)  # module:name of each member
         self._loaded: dict[str, Member] = {}
 
     def __getitem__(self, name: str) -> Member:
         if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(":")
+            module, _, attribute = self.locations[name].partition(":")
             self._loaded[name] = getattr(importlib.import_module(module), attribute)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self.locations)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.locations)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._places
+        return isinstance(name, str) and name in self.locations
 
     def named(self, name: Any) -> Member:
         """The member of this name; an unknown name is an error that lists the known ones."""

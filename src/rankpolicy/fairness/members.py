@@ -11,12 +11,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from torch import Tensor
-
 from rankpolicy.declarations.members import Members
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from rankpolicy.fairness.aims import FairnessAim
 
 _HERE = "rankpolicy.fairness"

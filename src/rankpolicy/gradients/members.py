@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rankpolicy.declarations.members import Members
-from rankpolicy.gradients.estimate import Estimator
+
+if TYPE_CHECKING:
+    from rankpolicy.gradients.estimate import Estimator
 
 ESTIMATORS: Members[Estimator] = Members(
     "estimator",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rankpolicy.declarations.members import Members
-from rankpolicy.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    from rankpolicy.metrics.metric import Metric
 
 METRICS: Members[Metric] = Members(
     "metric",

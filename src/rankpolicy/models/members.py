@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rankpolicy.declarations.members import Members
-from rankpolicy.models.model import Model
+from rankpolicy.declarations.settings import setting_names
+
+if TYPE_CHECKING:
+    from rankpolicy.models.model import Model
 
 _HERE = "rankpolicy.models"
 
@@ -30,6 +35,4 @@ MODELS: Members[type[Model]] = Members(
 
 def models_with_setting(name: str) -> list[type[Model]]:
     """The models that have a setting of this name."""
-    from rankpolicy.declarations.settings import setting_names
-
     return [model for model in MODELS.values() if name in setting_names(model)]

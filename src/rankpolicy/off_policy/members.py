@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rankpolicy.declarations.members import Members
-from rankpolicy.off_policy.estimators import EstimatorTerms, OffPolicyQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankpolicy.off_policy.estimators import EstimatorTerms, OffPolicyQuery
 
 _PLACE = "rankpolicy.off_policy.estimators"
 

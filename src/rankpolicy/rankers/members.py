@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.declarations.members import Members
-from rankpolicy.rankers.base import Ranker
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
 
 _NETWORKS, _TREES, _LINEAR = "rankpolicy.rankers.networks", "rankpolicy.rankers.trees", "rankpolicy.rankers.linear"
 

@@ -16,44 +16,19 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.clicks import PositionBias
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy clicks bias log.tsv.gz
-
-rankpolicy clicks bias sessions.parquet --method all-pairs,em,dual --out runs/bias
-
-rankpolicy clicks bias counts.csv --method all-pairs,pivot --resamples 500 --json
-"""
-
 
 def bias(
     ctx: typer.Context,
     log: options.Log,
     *,
-    method: Annotated[
-        str,
-        typer.Option("--method", help="Methods, comma-separated; see: rankpolicy methods."),
-    ] = "all-pairs",
-    click_model: Annotated[
-        str | None, typer.Option(help="The click model of the method click-model.", show_default="pbm")
-    ] = None,
-    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for the intervals; 0 for none.")] = 200,
-    resample: Annotated[
-        str | None,
-        typer.Option(
-            metavar="sessions|queries|pairs",
-            help="Unit of the bootstrap.",
-            show_default="sessions; queries where the log holds counts",
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    method: str = "all-pairs",
+    click_model: str | None = None,
+    resamples: Annotated[int, typer.Option(min=0)] = 200,
+    resample: str | None = None,
+    level: float = 0.95,
     log_format: options.LogFormat,
     work: options.ParallelWork,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A directory for bias.json, report.html, propensities.csv, propensities.svg and run.json."),
-    ] = None,
+    out: Path | None = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -61,6 +36,27 @@ def bias(
 
     The methods pivot, adjacent, all-pairs, em and dual need items that were shown at several ranks; randomised needs a log whose order
     was drawn at random. Methods that need more than a log holds (segments, query features, swaps) are available in Python only.
+
+    Parameters
+    ----------
+    method
+        Methods, comma-separated; see: rankpolicy methods.
+    click_model : default pbm
+        The click model of the method click-model.
+    resamples
+        Bootstrap resamples for the intervals; 0 for none.
+    resample : sessions|queries|pairs, default sessions; queries where the log holds counts
+        Unit of the bootstrap.
+    level
+        Confidence level of the intervals.
+    out
+        A directory for bias.json, report.html, propensities.csv, propensities.svg and run.json.
+
+    Examples
+    --------
+    rankpolicy clicks bias log.tsv.gz
+    rankpolicy clicks bias sessions.parquet --method all-pairs,em,dual --out runs/bias
+    rankpolicy clicks bias counts.csv --method all-pairs,pivot --resamples 500 --json
     """
     from rankpolicy.clicks import estimate_position_bias
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     from rankpolicy.clicks import ClickComparison, ClickLog
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy clicks fit log.tsv.gz --models dcm,ubm,dbn
-
-rankpolicy clicks fit sessions.parquet --test-fraction 0.1 --prior empirical --out runs/clicks
-
-rankpolicy clicks fit counts.csv --format counts --models pbm --json
-"""
 SECONDS_BETWEEN_NOTES = 5.0
 
 
@@ -33,28 +24,15 @@ def fit(
     ctx: typer.Context,
     log: options.Log,
     *,
-    models: Annotated[
-        str | None,
-        typer.Option(
-            help="Click models, comma-separated; see: rankpolicy methods.", show_default="all that the log allows"
-        ),
-    ] = None,
+    models: str | None = None,
     log_format: options.LogFormat,
-    test: Annotated[Path | None, typer.Option(help="A log to measure on.")] = None,
-    test_fraction: Annotated[
-        float, typer.Option(help="Without --test: share of each query's sessions, the last ones, to measure on.")
-    ] = 0.25,
-    prior: Annotated[
-        str, typer.Option(metavar="A,B|empirical|none", help="Beta prior of every parameter; empirical learns it.")
-    ] = "1,1",
-    iterations: Annotated[int, typer.Option(help="Highest number of EM iterations.")] = 200,
-    tolerance: Annotated[
-        float, typer.Option(help="EM ends when an iteration gains less than this per session.")
-    ] = 1e-6,
+    test: Path | None = None,
+    test_fraction: float = 0.25,
+    prior: str = "1,1",
+    iterations: int = 200,
+    tolerance: float = 1e-06,
     work: options.ParallelWork,
-    out: Annotated[
-        Path | None, typer.Option(help="A directory for the fitted models, fit.json, report.html and run.json.")
-    ] = None,
+    out: Path | None = None,
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -62,6 +40,29 @@ def fit(
 
     With --out, every model is written as MODEL.json, and 'rankpolicy simulate --users MODEL.json' simulates such users. Counts by
     (query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
+
+    Parameters
+    ----------
+    models : default all that the log allows
+        Click models, comma-separated; see: rankpolicy methods.
+    test
+        A log to measure on.
+    test_fraction
+        Without --test: share of each query's sessions, the last ones, to measure on.
+    prior : A,B|empirical|none
+        Beta prior of every parameter; empirical learns it.
+    iterations
+        Highest number of EM iterations.
+    tolerance
+        EM ends when an iteration gains less than this per session.
+    out
+        A directory for the fitted models, fit.json, report.html and run.json.
+
+    Examples
+    --------
+    rankpolicy clicks fit log.tsv.gz --models dcm,ubm,dbn
+    rankpolicy clicks fit sessions.parquet --test-fraction 0.1 --prior empirical --out runs/clicks
+    rankpolicy clicks fit counts.csv --format counts --models pbm --json
     """
     from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models
     from rankpolicy.declarations.setting_texts import parse_setting

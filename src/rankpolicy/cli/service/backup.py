@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankpolicy.cli.service.database import Db, check_is_there, need_serve
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer
 from rankpolicy.types import RankPolicyError
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service backup copy.db
-
-rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
-"""
-
 
 def backup(
-    copy: Annotated[Path, typer.Argument(metavar="COPY", help="The copy, a new file.", show_default=False)],
+    copy: Path,
+    *,
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -31,6 +21,16 @@ def backup(
 
     The copy is a database like the other: to restore it, stop the service and serve the copy. It holds the hashes of keys and the secret
     of random lists, so keep it as safe as the original.
+
+    Parameters
+    ----------
+    copy : COPY
+        The copy, a new file.
+
+    Examples
+    --------
+    rankpolicy service backup copy.db
+    rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
     """
     need_serve()
     from rankpolicy.service.log.locations import is_url

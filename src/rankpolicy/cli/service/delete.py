@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from rankpolicy.cli.service.database import Db, now_of, opened, time_from
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service export --out logs/ && rankpolicy service delete --before 2026-10-01
-"""
-
 
 def delete(
-    before: Annotated[
-        str,
-        typer.Option(metavar="DATE", help="Lists shown before are deleted, such as 2026-10-01.", show_default=False),
-    ],
+    *,
+    before: str,
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -30,6 +18,15 @@ def delete(
 
     A running service is not disturbed; lists whose window is open stay. With retention_days in the configuration a service does the same
     every hour. The deletion is in the audit log.
+
+    Parameters
+    ----------
+    before : DATE
+        Lists shown before are deleted, such as 2026-10-01.
+
+    Examples
+    --------
+    rankpolicy service export --out logs/ && rankpolicy service delete --before 2026-10-01
     """
     end = time_from("--before", before)
     assert end is not None

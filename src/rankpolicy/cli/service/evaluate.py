@@ -13,38 +13,21 @@ from rankpolicy.cli.support.output import Run, facts_of_file, print_json
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service evaluate --candidate model.rp --out runs/eval
-
-rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
-
-rankpolicy service evaluate --policy search --version 2 --json
-"""
-
 
 def evaluate(
     ctx: typer.Context,
-    candidate: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="The file of a ranker: what save() wrote.", show_default=False)
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="Instead of a file: a policy of the service.", show_default=False)
-    ] = None,
-    version: Annotated[
-        int | None, typer.Option(min=1, help="Its version.", show_default="the one that serves now")
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="A policy to compare with.", show_default=False)
-    ] = None,
-    order_by: Annotated[str, typer.Option(metavar="sorted|sampled", help="How the candidate orders.")] = "sorted",
-    temperature: Annotated[float | None, typer.Option(help="Of sampled lists.", show_default="1")] = None,
+    *,
+    candidate: Path | None = None,
+    policy: str | None = None,
+    version: Annotated[int | None, typer.Option(min=1)] = None,
+    against: str | None = None,
+    order_by: str = "sorted",
+    temperature: float | None = None,
     since: Since = None,
-    event: Annotated[str, typer.Option(help="The type of event that counts.")] = "click",
-    estimator: Annotated[str, typer.Option(help="rips, snrips, ips or snips; see: rankpolicy methods.")] = "rips",
-    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
-    out: Annotated[Path | None, typer.Option(help="A directory for evaluate.json and run.json.")] = None,
+    event: str = "click",
+    estimator: str = "rips",
+    level: float = 0.95,
+    out: Path | None = None,
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -53,6 +36,35 @@ def evaluate(
 
     Lists without propensities and lists shown without any randomness say nothing about other lists: they are refused and counted. With
     --against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
+
+    Parameters
+    ----------
+    candidate : MODEL
+        The file of a ranker: what save() wrote.
+    policy
+        Instead of a file: a policy of the service.
+    version : default the one that serves now
+        Its version.
+    against : POLICY
+        A policy to compare with.
+    order_by : sorted|sampled
+        How the candidate orders.
+    temperature : default 1
+        Of sampled lists.
+    event
+        The type of event that counts.
+    estimator
+        rips, snrips, ips or snips; see: rankpolicy methods.
+    level
+        Level of the interval.
+    out
+        A directory for evaluate.json and run.json.
+
+    Examples
+    --------
+    rankpolicy service evaluate --candidate model.rp --out runs/eval
+    rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
+    rankpolicy service evaluate --policy search --version 2 --json
     """
     run = Run(ctx)
     run.make_directory(out)

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer, made_directory
 from rankpolicy.types import RankPolicyError, unknown_name
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service export --since 2026-11-01 --out logs/
-
-rankpolicy service export --policy random --out logs/ && rankpolicy clicks bias logs/lists.parquet --method randomised
-"""
-
 
 def export(
-    out: Annotated[Path, typer.Option(help="A directory for the Parquet files.", show_default=False)],
+    *,
+    out: Path,
     since: Since = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Only lists shown before.", show_default="all")
-    ] = None,
-    policy: Annotated[str | None, typer.Option(help="Only lists of this policy.", show_default="all policies")] = None,
-    event: Annotated[str, typer.Option(help="The type of event that counts as a click.")] = "click",
+    until: str | None = None,
+    policy: str | None = None,
+    event: str = "click",
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -39,6 +27,22 @@ def export(
     lists.parquet has one row per list and is what 'rankpolicy clicks' reads; items.parquet has the features of items, for 'rankpolicy
     train --data items.parquet --clicks lists.parquet --propensities bias.json'; events.parquet has one row per event; click_table.parquet
     is written where items have texts. A running service is not disturbed.
+
+    Parameters
+    ----------
+    out
+        A directory for the Parquet files.
+    until : DATE, default all
+        Only lists shown before.
+    policy : default all policies
+        Only lists of this policy.
+    event
+        The type of event that counts as a click.
+
+    Examples
+    --------
+    rankpolicy service export --since 2026-11-01 --out logs/
+    rankpolicy service export --policy random --out logs/ && rankpolicy clicks bias logs/lists.parquet --method randomised
     """
     first, end = time_from("--since", since), time_from("--until", until)
     mask = os.umask(0o077)  # what users did is for the owner only

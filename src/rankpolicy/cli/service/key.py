@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,35 +17,16 @@ if TYPE_CHECKING:
     from rankpolicy.service.domain.keys import StoredKey
     from rankpolicy.service.log.locations import AnyStore
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service key new --scopes rank,events
-
-rankpolicy service key new --scopes rank --expires 2027-12-31 --rate 50
-
-rankpolicy service key list --db rankpolicy.db
-
-rankpolicy service key revoke 0f3a5c1b2d4e
-"""
 ACTIONS = ("new", "list", "revoke")
 
 
 def key(
-    action: Annotated[str, typer.Argument(metavar="new|list|revoke", help="What to do.", show_default=False)],
-    key_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The key to revoke: what 'list' shows.", show_default=False)
-    ] = None,
-    scopes: Annotated[
-        str, typer.Option(help="What a new key allows: rank, events, read, promote; comma-separated.")
-    ] = "rank,events",
-    expires: Annotated[
-        datetime | None,
-        typer.Option(help="When a new key ends: a date, or a date and time, in UTC.", show_default="never"),
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(help="Requests per second that a new key allows.", show_default="any number")
-    ] = None,
+    action: str,
+    key_id: str | None = None,
+    *,
+    scopes: str = "rank,events",
+    expires: datetime | None = None,
+    rate: float | None = None,
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -53,6 +34,26 @@ def key(
     """Make, list or revoke keys. A key is shown once, when it is made; the database holds its hash.
 
     A running service knows a new or revoked key after a second. With the first key, requests without one are refused.
+
+    Parameters
+    ----------
+    action : new|list|revoke
+        What to do.
+    key_id : ID
+        The key to revoke: what 'list' shows.
+    scopes
+        What a new key allows: rank, events, read, promote; comma-separated.
+    expires : default never
+        When a new key ends: a date, or a date and time, in UTC.
+    rate : default any number
+        Requests per second that a new key allows.
+
+    Examples
+    --------
+    rankpolicy service key new --scopes rank,events
+    rankpolicy service key new --scopes rank --expires 2027-12-31 --rate 50
+    rankpolicy service key list --db rankpolicy.db
+    rankpolicy service key revoke 0f3a5c1b2d4e
     """
     if action not in ACTIONS:
         raise RankPolicyError(unknown_name("action", action, ACTIONS))

@@ -12,35 +12,16 @@ from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer
 from rankpolicy.types import RankPolicyError
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service promote model.rp --policy search --share 10%
-
-rankpolicy service promote model.rp --policy search --order-by sampled --temperature 0.5
-
-rankpolicy service promote --version 2 --policy search
-"""
-
 
 def promote(
-    model: Annotated[
-        Path | None,
-        typer.Argument(metavar="MODEL", help="The file of a ranker: what save() wrote.", show_default=False),
-    ] = None,
-    policy: Annotated[str, typer.Option(help="The policy under whose name it is served.")] = "default",
-    share: Annotated[str, typer.Option(help="Share of the traffic that it gets, such as 10%.")] = "100%",
-    version: Annotated[
-        int | None, typer.Option(min=1, help="Instead of a file: a version of the policy.", show_default=False)
-    ] = None,
-    order_by: Annotated[
-        str | None,
-        typer.Option(metavar="sorted|sampled", help="How it orders.", show_default="as the version that serves now"),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Of sampled lists.", show_default="as the version that serves now")
-    ] = None,
-    reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
+    model: Path | None = None,
+    *,
+    policy: str = "default",
+    share: str = "100%",
+    version: Annotated[int | None, typer.Option(min=1)] = None,
+    order_by: str | None = None,
+    temperature: float | None = None,
+    reason: str = "",
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
@@ -49,6 +30,29 @@ def promote(
 
     The file is checked and copied into the database; a running service follows after a second. Who gets a canary is decided by a hash of
     the user, or of the list where it has no user. 'rankpolicy service rollback' takes it back.
+
+    Parameters
+    ----------
+    model : MODEL
+        The file of a ranker: what save() wrote.
+    policy
+        The policy under whose name it is served.
+    share
+        Share of the traffic that it gets, such as 10%.
+    version
+        Instead of a file: a version of the policy.
+    order_by : sorted|sampled, default as the version that serves now
+        How it orders.
+    temperature : default as the version that serves now
+        Of sampled lists.
+    reason
+        Why, for the audit log.
+
+    Examples
+    --------
+    rankpolicy service promote model.rp --policy search --share 10%
+    rankpolicy service promote model.rp --policy search --order-by sampled --temperature 0.5
+    rankpolicy service promote --version 2 --policy search
     """
     if (model is None) == (version is None):
         raise RankPolicyError("give the file of a model, or --version of one that was served before; one of them.")

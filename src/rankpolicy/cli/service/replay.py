@@ -15,21 +15,23 @@ from rankpolicy.cli.support.terminal import show, show_table
 if TYPE_CHECKING:
     from rankpolicy.service.log.replay import ReplayedChoices, ReplayedPolicy
 
-EXAMPLES = """
-[bold]Examples[/bold]
 
-rankpolicy service replay
-
-rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
-"""
-
-
-def replay(db: Db = "rankpolicy.db", seed: options.NotRandom = 0, as_json: options.Json = False) -> None:
+def replay(
+    *,
+    db: Db = "rankpolicy.db",
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
+) -> None:
     """Check every row of the log, compute the state of every policy from it again, and compare bit by bit.
 
     Every list must have been ranked by the version that promotions, canaries and splits say, and snapshots must equal what the log leads
     to; the exit status is 1 if one does not. A running service is not disturbed: GET /v1/policies gives the hash of its state, to be
     compared with the one that is printed here.
+
+    Examples
+    --------
+    rankpolicy service replay
+    rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
     """
     with opened(db, role="reader") as store:
         from rankpolicy.service.log.replay import replay as replay_log, replay_choices

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.service.database import now_of, opened
 from rankpolicy.cli.support import options
@@ -17,24 +15,13 @@ if TYPE_CHECKING:
     from rankpolicy.service.learning.retrain_settings import Retrain
     from rankpolicy.service.log.locations import AnyStore
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service retrain --config service.toml
-
-rankpolicy service retrain --config service.toml --now --policy search
-"""
-
 
 def retrain(
-    config: Annotated[
-        Path, typer.Option(help="The TOML file of the service, with its retrain tables.", show_default=False)
-    ],
-    now: Annotated[bool, typer.Option("--now", help="Do it now; without it, only say when it is due.")] = False,
-    policy: Annotated[str | None, typer.Option(help="Only this policy.", show_default="all of them")] = None,
-    db: Annotated[
-        str | None, typer.Option("--db", help="The database.", show_default="as the configuration says")
-    ] = None,
+    *,
+    config: Path,
+    now: bool = False,
+    policy: str | None = None,
+    db: str | None = None,
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -42,6 +29,22 @@ def retrain(
 
     The ranker is judged by lists that it has not seen, against the version that serves. It may run beside the service, which follows a
     promotion after a second. Everything is in the audit log.
+
+    Parameters
+    ----------
+    config
+        The TOML file of the service, with its retrain tables.
+    now
+        Do it now; without it, only say when it is due.
+    policy : default all of them
+        Only this policy.
+    db : default as the configuration says
+        The database.
+
+    Examples
+    --------
+    rankpolicy service retrain --config service.toml
+    rankpolicy service retrain --config service.toml --now --policy search
     """
     from rankpolicy.service.config import ServiceConfig, read_config
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from rankpolicy.cli.service.database import Db, now_of, opened
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-rankpolicy service rollback --policy search
-
-rankpolicy service rollback --policy search --reason "fewer purchases"
-"""
-
 
 def rollback(
-    policy: Annotated[str, typer.Option(help="The policy.")] = "default",
-    reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
+    *,
+    policy: str = "default",
+    reason: str = "",
     db: Db = "rankpolicy.db",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """End the canary of a policy; where there is none, return to the version before. A running service follows after a second."""
+    """End the canary of a policy; where there is none, return to the version before. A running service follows after a second.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    reason
+        Why, for the audit log.
+
+    Examples
+    --------
+    rankpolicy service rollback --policy search
+    rankpolicy service rollback --policy search --reason "fewer purchases"
+    """
     with opened(db, role="keys") as store:
         from rankpolicy.service.learning.promotion import rollback as roll_back
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.cli.support.source import first_line, read_summary, read_table
+from rankpolicy.cli.support.source import read_locations, read_summary
 
 if TYPE_CHECKING:
     from rankpolicy.declarations.setting_texts import SettingDescription
@@ -26,77 +26,74 @@ class Kind:
     members_are_fitted: bool = False
     without_settings: str = "It has no settings."
 
+    @property
+    def locations(self) -> dict[str, str]:
+        """Module and name of each member, by the name of the member; imports nothing."""
+        return read_locations(*self.table.split(":"))
+
     def summaries(self) -> dict[str, str]:
-        """One line about each member, by name; read from source text where the table allows it."""
-        locations = read_table(*self.table.split(":"))
-        if locations is not None:
-            return {name: read_summary(location) for name, location in locations.items()}
-        return {name: _summary_of(member) for name, member in self.members().items()}
+        """One line about each member, by name, read from source text."""
+        return {name: read_summary(location) for name, location in self.locations.items()}
 
-    def names(self) -> list[str]:
-        """The names of the members."""
-        return self.names_in_source() or list(self.members())
-
-    def names_in_source(self) -> list[str]:
-        """The names of the members as far as the source text of the table shows them; imports nothing."""
-        return list(read_table(*self.table.split(":")) or ())
-
-    def members(self) -> Mapping[str, Any]:
-        """The members by name; imports their table."""
-        module, _, name = self.table.partition(":")
-        members: Mapping[str, Any] = getattr(importlib.import_module(module), name)
-        return members
+    def member(self, name: str) -> Any:
+        """The member of this name; imports it."""
+        module, _, table = self.table.partition(":")
+        return getattr(importlib.import_module(module), table)[name]
 
 
 KINDS: dict[str, Kind] = {
     "ranker": Kind(
-        title="Rankers", used="train --method, compare and tradeoff --methods", table="rankpolicy.rankers:RANKERS"
+        title="Rankers",
+        used="train --method, compare and tradeoff --methods",
+        table="rankpolicy.rankers.members:RANKERS",
     ),
     "model": Kind(
-        title="Models", used="--set model=NAME of a ranker that trains a network", table="rankpolicy.models:MODELS"
+        title="Models",
+        used="--set model=NAME of a ranker that trains a network",
+        table="rankpolicy.models.members:MODELS",
     ),
     "fairness": Kind(
         title="Aims of fairness",
         used="--set fairness=NAME of a fair ranker, tradeoff --fairness; their settings: --set fairness.SETTING=VALUE",
-        table="rankpolicy.fairness:AIMS",
+        table="rankpolicy.fairness.members:AIMS",
     ),
     "loss": Kind(
         title="Supervised losses",
         used="--set loss=NAME of bandit-rank; their settings: --set loss.SETTING=VALUE",
-        table="rankpolicy.objectives:SUPERVISED_LOSSES",
+        table="rankpolicy.objectives.members:SUPERVISED_LOSSES",
     ),
     "epsilon": Kind(
         title="Ways to explore",
         used="--set epsilon=NAME of bandit-rank; their settings: --set epsilon.SETTING=VALUE",
-        table="rankpolicy.objectives:EXPLORATIONS",
+        table="rankpolicy.objectives.members:EXPLORATIONS",
     ),
     "estimator": Kind(
         title="Estimators of the gradient",
         used="--set estimator=NAME of a ranker",
-        table="rankpolicy.gradients:ESTIMATORS",
+        table="rankpolicy.gradients.members:ESTIMATORS",
         without_settings="It has no settings of its own; num_samples and control are settings of the ranker.",
     ),
     "metric": Kind(
-        title="Metrics", used="--metrics, and --set reward=NAME of a ranker", table="rankpolicy.metrics:METRICS"
+        title="Metrics", used="--metrics, and --set reward=NAME of a ranker", table="rankpolicy.metrics.members:METRICS"
     ),
-    "bandit": Kind(title="Bandits", used="simulate --bandits", table="rankpolicy.bandits:BANDITS"),
+    "bandit": Kind(title="Bandits", used="simulate --bandits", table="rankpolicy.bandits.members:BANDITS"),
     "click model": Kind(
         title="Click models",
         used="clicks fit --models",
-        table="rankpolicy.clicks:CLICK_MODELS",
+        table="rankpolicy.clicks.models.members:CLICK_MODELS",
         members_are_fitted=True,
         without_settings="It has no settings of its own; how it is fitted: rankpolicy clicks fit --help.",
     ),
     "position-bias method": Kind(
         title="Position-bias methods",
         used="clicks bias --method",
-        table="rankpolicy.clicks:POSITION_BIAS_METHODS",
+        table="rankpolicy.clicks.position_bias.members:POSITION_BIAS_METHODS",
         without_settings="It has no settings of its own; how it is estimated: rankpolicy clicks bias --help.",
     ),
     "off-policy estimator": Kind(
         title="Off-policy estimators",
         used="estimate_policy_value(estimator=NAME) in Python",
-        table="rankpolicy.off_policy:OFF_POLICY_ESTIMATORS",
+        table="rankpolicy.off_policy.members:OFF_POLICY_ESTIMATORS",
     ),
 }
 
@@ -114,7 +111,7 @@ class Described:
 
 def describe(name: str) -> list[Described]:
     """Every member of this name; several kinds may share a name."""
-    return [_described(kind, name, table.members()[name]) for kind, table in KINDS.items() if name in table.names()]
+    return [_described(kind, name, table.member(name)) for kind, table in KINDS.items() if name in table.locations]
 
 
 def _described(kind: str, name: str, member: Any) -> Described:
@@ -159,11 +156,3 @@ def _settings_of(member: Any) -> list[SettingDescription]:
         )
         for name, declared in options.items()
     ]
-
-
-def _summary_of(member: Any) -> str:
-    for attribute in ("summary", "title"):
-        text = getattr(member, attribute, None)
-        if isinstance(text, str):
-            return text
-    return first_line(inspect.getdoc(member) or "") if isinstance(member, type) or inspect.isfunction(member) else ""

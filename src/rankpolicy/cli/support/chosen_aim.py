@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support.options import MeasuredBias
 from rankpolicy.declarations.setting_texts import parse_setting
@@ -19,32 +17,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AimOptions(MeasuredBias):
-    """The options that say which disparity is measured and lowered."""
+    """The options that say which disparity is measured and lowered.
 
-    fairness: Annotated[
-        str, typer.Option(metavar="group|individual", help="Disparity between groups, or between single items.")
-    ] = "group"
-    merit: Annotated[
-        str, typer.Option(metavar="identity|exp2|binary|log1p", help="The merit of an item as a function of its label.")
-    ] = "identity"
-    rank_weights: Annotated[
-        str,
-        typer.Option(
-            metavar="log2|inverse|geometric|NUMBERS",
-            help="How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3; "
-            "or measured, --propensities.",
-        ),
-    ] = "log2"
-    impact: Annotated[
-        bool, typer.Option("--impact", help="Compare expected clicks, exposure times label, instead of exposure.")
-    ] = False
-    amortized: Annotated[bool, typer.Option("--amortized", help="Average over queries before groups are compared.")] = (
-        False
-    )
-    cross_multiplied: Annotated[
-        bool,
-        typer.Option("--cross-multiplied", help="Compare groups without division, so that groups may have no merit."),
-    ] = False
+    Parameters
+    ----------
+    fairness : group|individual
+        Disparity between groups, or between single items.
+    merit : identity|exp2|binary|log1p
+        The merit of an item as a function of its label.
+    rank_weights : log2|inverse|geometric|NUMBERS
+        How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3; or measured,
+        --propensities.
+    impact
+        Compare expected clicks, exposure times label, instead of exposure.
+    amortized
+        Average over queries before groups are compared.
+    cross_multiplied
+        Compare groups without division, so that groups may have no merit.
+    """
+
+    fairness: str = "group"
+    merit: str = "identity"
+    rank_weights: str = "log2"
+    impact: bool = False
+    amortized: bool = False
+    cross_multiplied: bool = False
 
     def value(self) -> FairnessAim:
         """The aim that the options describe."""

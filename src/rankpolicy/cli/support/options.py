@@ -1,14 +1,10 @@
-"""Options that several verbs share, each declared once; options that belong together are one value.
-
-A verb takes such a value as a parameter, ``columns: Columns``; ``flattened`` shows typer the single options in its place.
-"""
+"""Options that several verbs share, each declared once; options that belong together are one value (verb_parameters.py)."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -62,56 +58,26 @@ PerQuery = Annotated[
 ]
 
 
-def flattened(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The verb as typer takes it: in the place of a parameter that is a dataclass stand the fields of this class."""
-    parameters: list[inspect.Parameter] = []
-    groups: dict[str, Any] = {}
-    for parameter in inspect.signature(verb, eval_str=True).parameters.values():
-        if is_dataclass(parameter.annotation):
-            group: Any = parameter.annotation
-            groups[parameter.name] = group
-            hints = get_type_hints(group, include_extras=True)
-            parameters += [
-                parameter.replace(name=field.name, annotation=hints[field.name], default=field.default)
-                for field in fields(group)
-            ]
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-
-    def call(**values: Any) -> Any:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        return verb(**values)
-
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns of tables of features."""
+    """The columns of tables of features.
 
-    qid: Annotated[
-        str, typer.Option("--qid", metavar="COLUMN", help="Column of query ids, for .csv and .parquet of features.")
-    ] = "qid"
-    label: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="Column of labels, for .csv and .parquet of features.")
-    ] = "label"
-    protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected",
-            metavar="COLUMN",
-            help="Column of the protected group of each item; by default 'group' if there is one.",
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."
-        ),
-    ] = None
+    Parameters
+    ----------
+    qid : COLUMN
+        Column of query ids, for .csv and .parquet of features.
+    label : COLUMN
+        Column of labels, for .csv and .parquet of features.
+    protected : COLUMN
+        Column of the protected group of each item; by default 'group' if there is one.
+    ignore : COLUMNS
+        Columns of .csv and .parquet to leave out, separated by commas.
+    """
+
+    qid: str = "qid"
+    label: str = "label"
+    protected: str | None = None
+    ignore: list[str] | None = None
 
     @property
     def are_named(self) -> bool:
@@ -136,15 +102,15 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnsOnDisk(Columns):
-    """The columns of tables of features, and whether these stay on disk."""
+    """The columns of tables of features, and whether these stay on disk.
 
-    on_disk: Annotated[
-        bool,
-        typer.Option(
-            "--on-disk",
-            help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
-        ),
-    ] = False
+    Parameters
+    ----------
+    on_disk
+        Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.
+    """
+
+    on_disk: bool = False
 
     def arguments(self) -> dict[str, Any]:
         return Columns.arguments(self) | {"on_disk": self.on_disk}
@@ -152,25 +118,27 @@ class ColumnsOnDisk(Columns):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricConventions:
-    """What the definition of a metric leaves open: the fields of ``rp.Conventions``."""
+    """What the definition of a metric leaves open: the fields of ``rp.Conventions``.
 
-    gain: Annotated[str, typer.Option(metavar="exp2|linear", help="Gain of a label: 2^label - 1, or the label.")] = (
-        "exp2"
-    )
-    empty: Annotated[
-        str, typer.Option(metavar="0|1|skip", help="Value of a query without relevant items; skip leaves it out.")
-    ] = "0"
-    relevant_from: Annotated[
-        float, typer.Option(help="Lowest label that binary metrics (map, mrr, p, recall) count.")
-    ] = 1.0
-    max_label: Annotated[float, typer.Option(help="Highest label of the scale, for err.")] = 4.0
-    ties: Annotated[
-        str,
-        typer.Option(
-            metavar="expected|worst|item_id",
-            help="Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.",
-        ),
-    ] = "expected"
+    Parameters
+    ----------
+    gain : exp2|linear
+        Gain of a label: 2^label - 1, or the label.
+    empty : 0|1|skip
+        Value of a query without relevant items; skip leaves it out.
+    relevant_from
+        Lowest label that binary metrics (map, mrr, p, recall) count.
+    max_label
+        Highest label of the scale, for err.
+    ties : expected|worst|item_id
+        Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.
+    """
+
+    gain: str = "exp2"
+    empty: str = "0"
+    relevant_from: float = 1.0
+    max_label: float = 4.0
+    ties: str = "expected"
 
     def value(self) -> Conventions:
         """The conventions that the options describe."""
@@ -187,27 +155,19 @@ class MetricConventions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelWork:
-    """Where the tasks of a verb run."""
+    """Where the tasks of a verb run.
 
-    executor: Annotated[
-        str | None,
-        typer.Option(
-            "--executor",
-            metavar="NAME[:N]",
-            help="Where tasks run: serial, threads, processes or ray, a cluster; and how many at a time, as in processes:4, by default one "
-            "per core. Results do not depend on it.",
-            show_default=False,
-        ),
-    ] = None
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="HOST:PORT",
-            help="A running Ray cluster for --executor ray; by default Ray is started on this machine alone.",
-            show_default=False,
-        ),
-    ] = None
+    Parameters
+    ----------
+    executor : NAME[:N]
+        Where tasks run: serial, threads, processes or ray, a cluster; and how many at a time, as in processes:4, by default one per
+        core. Results do not depend on it.
+    address : HOST:PORT
+        A running Ray cluster for --executor ray; by default Ray is started on this machine alone.
+    """
+
+    executor: str | None = None
+    address: str | None = None
 
     def name_and_size(self) -> tuple[str | None, int | None]:
         """The name of an executor and the number of tasks at a time, if they are given."""
@@ -241,18 +201,18 @@ class ParallelWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBias:
-    """A position bias in a file."""
+    """A position bias in a file.
 
-    propensities: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="bias.json of 'rankpolicy clicks bias': how likely users examine each rank, as measured.",
-        ),
-    ] = None
-    bias_method: Annotated[
-        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
-    ] = None
+    Parameters
+    ----------
+    propensities : FILE
+        bias.json of 'rankpolicy clicks bias': how likely users examine each rank, as measured.
+    bias_method : METHOD
+        The method to take where --propensities holds several.
+    """
+
+    propensities: Path | None = None
+    bias_method: str | None = None
 
     def read(self) -> PositionBias | None:
         """The position bias in the file of ``--propensities``, by the method of ``--bias-method`` where it holds several."""
@@ -267,26 +227,22 @@ class MeasuredBias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """How a click log is read."""
+    """How a click log is read.
 
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="yandex|rows|sessions|counts|click-table",
-            help="Format of the log.",
-            show_default="recognised by its columns",
-        ),
-    ] = None
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME=COLUMN,...",
-            help="What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, "
-            "clicks; impressions.",
-        ),
-    ] = None
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False
+    Parameters
+    ----------
+    format : yandex|rows|sessions|counts|click-table, default recognised by its columns
+        Format of the log.
+    columns : NAME=COLUMN,...
+        What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, clicks;
+        impressions.
+    lenient
+        Skip and count malformed rows.
+    """
+
+    format: str | None = None
+    columns: str | None = None
+    lenient: bool = False
 
     def read(self, log: Path) -> ClickLog:
         """The click log in a file."""

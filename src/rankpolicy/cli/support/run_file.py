@@ -11,7 +11,8 @@ from typing import Any, get_args, get_origin
 import typer
 
 from rankpolicy.cli.support.method_settings import as_texts
-from rankpolicy.cli.support.options import RENAMED, flattened
+from rankpolicy.cli.support.options import RENAMED
+from rankpolicy.cli.support.verb_parameters import for_typer
 from rankpolicy.types import RankPolicyError, unknown_name
 
 SETTINGS = "settings"
@@ -60,7 +61,7 @@ def settings_in_run_file(context: typer.Context) -> dict[str, str]:
 def _kinds(verb: Callable[..., Any]) -> dict[str, type]:
     """The keys that a file may have, and the kind of each: the options of the verb by their types."""
     kinds: dict[str, type] = {}
-    for name, option in inspect.signature(flattened(verb)).parameters.items():
+    for name, option in inspect.signature(for_typer(verb)).parameters.items():
         declared = get_args(option.annotation)  # Annotated[list[str] | None, typer.Option(...)] has two
         if declared and name not in _NOT_IN_FILES:
             members = get_args(declared[0]) or (declared[0],)

@@ -22,41 +22,30 @@ MOST_QUERIES, DEFAULT_ITEMS, DEFAULT_TERMINATION = 20, 16, "0.5"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserOptions:
-    """The options that describe users, items and lists, as they were typed."""
+    """The options that describe users, items and lists, as they were typed.
 
-    users: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND|FILE",
-            help="cascade, dcm, pbm, ubm, ccm, dbn, sdbn, or the file of a click model from 'rankpolicy clicks fit'.",
-        ),
-    ] = "dcm"
-    items: Annotated[
-        int | None, typer.Option(min=1, help="Number of items, for users of a KIND.", show_default="16")
-    ] = None
-    cutoff: Annotated[int, typer.Option(min=1, help="Number of items that a list shows.")] = 4
-    attraction: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS|random",
-            help="Click probabilities: of the best items, as many as a list shows, and of the others; or one per item.",
-        ),
-    ] = "0.2,0.05"
-    termination: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Probability that a dcm user is satisfied after a click: one number, or one per position.",
-            show_default="0.5",
-        ),
-    ] = None
-    query: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A query of the click model; may be repeated. Regret is the mean over queries.",
-            show_default="the 20 with most items",
-        ),
-    ] = None
+    Parameters
+    ----------
+    users : KIND|FILE
+        cascade, dcm, pbm, ubm, ccm, dbn, sdbn, or the file of a click model from 'rankpolicy clicks fit'.
+    items : default 16
+        Number of items, for users of a KIND.
+    cutoff
+        Number of items that a list shows.
+    attraction : NUMBERS|random
+        Click probabilities: of the best items, as many as a list shows, and of the others; or one per item.
+    termination : NUMBERS, default 0.5
+        Probability that a dcm user is satisfied after a click: one number, or one per position.
+    query : default the 20 with most items
+        A query of the click model; may be repeated. Regret is the mean over queries.
+    """
+
+    users: str = "dcm"
+    items: Annotated[int | None, typer.Option(min=1)] = None
+    cutoff: Annotated[int, typer.Option(min=1)] = 4
+    attraction: str = "0.2,0.05"
+    termination: str | None = None
+    query: list[str] | None = None
 
     @property
     def are_a_file(self) -> bool:

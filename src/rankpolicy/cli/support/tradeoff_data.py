@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support.options import Columns
 from rankpolicy.cli.support.output import facts_of_datasets
@@ -50,15 +48,15 @@ class TradeoffData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupColumns(Columns):
-    """The columns of a file, or the feature whose values are the protected groups."""
+    """The columns of a file, or the feature whose values are the protected groups.
 
-    protected_feature: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER|NAME",
-            help="Instead of --protected: the feature whose values are the groups, by its number from 1 or its name.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    protected_feature : NUMBER|NAME
+        Instead of --protected: the feature whose values are the groups, by its number from 1 or its name.
+    """
+
+    protected_feature: str | None = None
 
 
 def read_tradeoff_data(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support.options import MeasuredBias
 from rankpolicy.types import RankPolicyError
@@ -23,28 +21,24 @@ UNCORRECTED = Path("none")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickOptions:
-    """Where clicks to learn from are, and how they are weighted."""
+    """Where clicks to learn from are, and how they are weighted.
 
-    clicks: Annotated[
-        Path | None,
-        typer.Option(metavar="LOG", help="A log of clicks on the items of --data; labels are made from it."),
-    ] = None
-    propensities: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="bias.json of 'rankpolicy clicks bias'; 'none' leaves position bias in the clicks."
-        ),
-    ] = None
-    bias_method: Annotated[
-        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
-    ] = None
-    weighted: Annotated[
-        str | None,
-        typer.Option(
-            metavar="item|query",
-            help="Weight clicks item by item (default for a log), or whole lists (default for a click table).",
-        ),
-    ] = None
+    Parameters
+    ----------
+    clicks : LOG
+        A log of clicks on the items of --data; labels are made from it.
+    propensities : FILE
+        bias.json of 'rankpolicy clicks bias'; 'none' leaves position bias in the clicks.
+    bias_method : METHOD
+        The method to take where --propensities holds several.
+    weighted : item|query
+        Weight clicks item by item (default for a log), or whole lists (default for a click table).
+    """
+
+    clicks: Path | None = None
+    propensities: Path | None = None
+    bias_method: str | None = None
+    weighted: str | None = None
 
     def read(self) -> TrainingClicks:
         """What the options name; read before the data, so that a wrong file is reported at once."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from rankpolicy.clicks.position_bias.evidence import PositionBiasMethod
+from typing import TYPE_CHECKING
+
 from rankpolicy.declarations.members import Members
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks.position_bias.evidence import PositionBiasMethod
 
 _PLACE = "rankpolicy.clicks.position_bias"
 
