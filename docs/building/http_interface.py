@@ -22,6 +22,7 @@ SCOPES: Mapping[tuple[str, str], str | None] = {
     ("get", "/v1/audit"): "read",
     ("post", "/v1/ubi/queries"): "rank",
     ("post", "/v1/ubi/events"): "events",
+    ("post", "/v1/rerank"): "rank",
     ("get", "/v1/policies"): "read",
     ("get", "/v1/statistics"): "read",
     ("get", "/metrics"): "read",
@@ -45,7 +46,8 @@ curl -s http://127.0.0.1:8080/v1/events -H 'content-type: application/json' \\
 
 In Python [`rp.Client`](#rankpolicy.service.Client) sends these requests, with ids, and repeats them where that is needed. `/v1/ubi/`
 takes the documents of User
-Behavior Insights (UBI 1.3), which OpenSearch and others write."""
+Behavior Insights (UBI 1.3), which OpenSearch and others write; `/v1/rerank` is also found at `/v2/rerank`, where newer clients of
+Cohere look for it."""
 _STATUS = """## Status codes
 
 | status | meaning | send it again? |

@@ -105,6 +105,11 @@ class ServiceConfig:
         "What is checked of the database at the start: 'quick' (pages), 'full' (pages and indexes) or 'none'.",
         choices=("quick", "full", "none"),
     )
+    rerank_features: str | None = setting(
+        None,
+        "Your function package.module:name(query, documents) that makes the features of documents sent to /v1/rerank for rankers of "
+        "features: one dict of values by name per document. None: documents carry their features as fields.",
+    )
     access_log: float = setting(
         0.0,
         "Share of requests that get a line of JSON on stderr with their id, path, status, time and key: 1 all, 0.01 one in a hundred.",

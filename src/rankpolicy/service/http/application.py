@@ -51,6 +51,8 @@ _KNOWN = {
     "/v1/audit",
     "/v1/ubi/queries",
     "/v1/ubi/events",
+    "/v1/rerank",
+    "/v2/rerank",
     "/metrics",
     "/healthz",
     "/readyz",

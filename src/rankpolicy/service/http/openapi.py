@@ -18,6 +18,7 @@ from rankpolicy.service.domain.messages import (
     RankRequest,
     Rollback,
 )
+from rankpolicy.service.http.rerank import RerankAnswer, RerankRequest
 from rankpolicy.service.http.ubi import UbiEvent, UbiQuery
 from rankpolicy.version import __version__
 
@@ -32,6 +33,8 @@ _MESSAGES = (
     AuditLine,
     UbiQuery,
     UbiEvent,
+    RerankRequest,
+    RerankAnswer,
     Problem,
 )
 
@@ -60,6 +63,9 @@ def openapi() -> dict[str, Any]:
         "/v1/audit": {"get": _read("Who changed what, the last change first")},
         "/v1/ubi/queries": {"post": _posted("Queries of UBI 1.3", "ubi_queries", _one_or_many("UbiQuery"), None)},
         "/v1/ubi/events": {"post": _posted("Events of UBI 1.3", "ubi_events", _one_or_many("UbiEvent"), None)},
+        "/v1/rerank": {
+            "post": _posted("Order documents, as RAG tools ask", "rerank", _named("RerankRequest"), "RerankAnswer")
+        },
         "/v1/policies": {"get": _read("Policies, their versions and the hashes of their states")},
         "/v1/statistics": {"get": _read("What the dashboard shows: rates, clicks by position, exposure, propensities")},
         "/metrics": {"get": _read("Counters in the text format of Prometheus")},

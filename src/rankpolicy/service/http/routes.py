@@ -18,6 +18,7 @@ from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import RefusedError, json_response, refusal_of
 from rankpolicy.service.http.deployments import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
+from rankpolicy.service.http.rerank import rerank_routes
 from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
 from rankpolicy.service.log.store import Store
@@ -63,6 +64,7 @@ def routed_application(
             Route("/v1/policies", policies),
             *DeploymentPages(service, access).routes(),
             *ubi_routes(service, access),
+            *rerank_routes(service, access),
             Route("/metrics", numbers),
             Route("/healthz", health),
             Route("/readyz", readiness),

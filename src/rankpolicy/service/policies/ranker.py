@@ -51,6 +51,11 @@ class RankerPolicy(ServedPolicy):
         self._inputs = ModelInputs(self._ranker)
 
     @property
+    def reads_texts(self) -> bool:
+        """Whether items need a text."""
+        return bool(self._ranker._reads_texts)
+
+    @property
     def model_sha256(self) -> str | None:
         return self._sha256
 
