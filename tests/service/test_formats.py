@@ -82,7 +82,7 @@ def test_a_server_converts_format_1_and_keeps_a_copy(format_1):
     assert format_1.store.check()["lessons"] == 20
     assert [change.action for change in format_1.store.changes()] == ["configure"]
     assert replay(format_1.store, policy_of)[0].is_equal
-    assert sum(format_1.store.checked_blocks()) > 20
+    assert sum(number for _, number in format_1.store.checked_blocks()) > 20
     assert format_1.store.valid_keys() == format_1.keys[:1]
     assert [len(row) for row in format_1.store._checked_rows("keys")] == [6, 6]
     assert format_1.store.audit_lines() == format_1.audit_lines

@@ -32,10 +32,7 @@ _QUERIES = {
     "olive oil": ("mild", "fruity", "organic", "spray", "truffle", "lemon", "chili"),
 }
 LEAVES = (0.9, 0.8, 0.7, 0.6, 0.5)  # probability that a click at each position is the last
-POLICIES: dict[str, dict[str, Any]] = {
-    "learning": DEFAULT_POLICY,
-    "uniform": {"kind": "uniform"},
-}
+POLICIES: dict[str, dict[str, Any]] = {"learning": DEFAULT_POLICY, "uniform": {"kind": "uniform"}}
 DB = "playground.db"
 WINDOW_SECONDS = 2.0  # so that the bandit learns while one watches
 _PURCHASES = 0.1  # share of clicks that a purchase follows

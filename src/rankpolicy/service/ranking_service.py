@@ -220,14 +220,7 @@ class RankingService:
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
         encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
         log_list = partial(
-            self._log_list,
-            ranking_id,
-            request,
-            live,
-            encoded,
-            change=self.policies.change,
-            start=start,
-            done=done,
+            self._log_list, ranking_id, request, live, encoded, change=self.policies.change, start=start, done=done
         )
         ordered = None
         if live.policy.is_quick or self.config.rank_budget_seconds is None:

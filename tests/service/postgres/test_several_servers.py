@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -15,6 +16,7 @@ from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, JournalHere, Parts, click, events, live_policies, policy_of, ranked, request_of
+from tests.waits import wait_until
 
 
 def test_each_server_learns_what_the_other_was_told(cluster):
@@ -114,7 +116,11 @@ def test_a_database_that_crashes_is_unavailable_and_then_goes_on(cluster):
     with pytest.raises(UnavailableError):
         reader.ranking("r1")
     cluster.start()
+    wait_until(
+        lambda: time.monotonic() > store._no_attempt_before
+    )  # it was asked while it started, and is left alone for a moment
     assert journal.write(events(click("e1", "r1", "a"))) in (["accepted"], ["late"])
+    wait_until(lambda: time.monotonic() > reader._no_attempt_before)
     assert reader.ranking("r1").shown.ranking_id == "r1"
     assert reader.ranking("r2") is None
     journal.stop()

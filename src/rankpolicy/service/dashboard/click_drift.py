@@ -31,10 +31,7 @@ class ClickDrift:
     """
 
     def __init__(
-        self,
-        generator: random.Random,
-        *,
-        threshold: float = threshold_for(DAYS_PER_FALSE_ALARM * 86_400e6 / BUCKET_US),
+        self, generator: random.Random, *, threshold: float = threshold_for(DAYS_PER_FALSE_ALARM * 86_400e6 / BUCKET_US)
     ) -> None:
         self._generator, self._threshold = generator, threshold
         self.changed_at: int | None = None  # end of the bucket that raised the last alarm

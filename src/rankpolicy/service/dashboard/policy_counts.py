@@ -139,11 +139,7 @@ class PolicyCounts:
         drift = self._drift.drift
         if drift.changed_at is None:
             return None
-        return {
-            "changed_at_us": drift.changed_at,
-            "rate_before": drift.rate_before,
-            "rate_after": drift.rate_after,
-        }
+        return {"changed_at_us": drift.changed_at, "rate_before": drift.rate_before, "rate_after": drift.rate_after}
 
     def _point(self, start: int, bucket: Bucket, estimates: Mapping[ItemCounts, float]) -> dict[str, Any]:
         regrets = [_regret(sampled, estimates) for sampled in bucket.sample]

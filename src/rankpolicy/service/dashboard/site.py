@@ -73,11 +73,7 @@ class Dashboard:
     """
 
     def __init__(
-        self,
-        service: RankingService,
-        access: Access,
-        *,
-        report: Callable[[str], None] = lambda text: None,
+        self, service: RankingService, access: Access, *, report: Callable[[str], None] = lambda text: None
     ) -> None:
         self._service, self._access = service, access
         self._visitors = Visitors(access)

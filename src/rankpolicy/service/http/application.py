@@ -229,10 +229,7 @@ class Application:
             "shed": self._service.num_shed,
             "connections": self.num_connections(),
         }
-        counters = {
-            "writer_restarts_total": journal.num_writer_restarts,
-            "fsync_seconds_total": journal.sync_seconds,
-        }
+        counters = {"writer_restarts_total": journal.num_writer_restarts, "fsync_seconds_total": journal.sync_seconds}
         return self.metrics.text(gauges | await asyncio.to_thread(host_gauges, self._service.config), counters)
 
     def _count_events(self, answer: EventsAnswer) -> int:

@@ -47,9 +47,7 @@ def openapi() -> dict[str, Any]:
     paths = {
         "/v1/rank": {"post": _posted("Order items", "rank", _named("RankRequest"), "RankAnswer")},
         "/v1/events": {"post": _posted("Report what users did", "events", events, "EventsAnswer")},
-        "/v1/rankings/{ranking_id}": {
-            "get": _read("A list that was shown", "ranking_id"),
-        },
+        "/v1/rankings/{ranking_id}": {"get": _read("A list that was shown", "ranking_id")},
         "/v1/policies/{policy}/promote": {
             "post": _posted(
                 "Serve a version to all users or a share of them", "promote", _named("Promote"), "AuditLine", "policy"
@@ -76,10 +74,7 @@ def openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "rankpolicy", "version": __version__},
         "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{"key": []}],
     }
 

@@ -27,10 +27,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def routed_application(
-    service: RankingService,
-    access: Access,
-    metrics_text: Callable[[], Awaitable[str]],
-    more: Sequence[BaseRoute] = (),
+    service: RankingService, access: Access, metrics_text: Callable[[], Awaitable[str]], more: Sequence[BaseRoute] = ()
 ) -> Starlette:
     """The application of everything but /v1/rank and /v1/events."""
 

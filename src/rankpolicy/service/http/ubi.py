@@ -142,10 +142,7 @@ def ubi_routes(service: RankingService, access: Access) -> list[Route]:
         all_refused = bool(known_events) and len(answer["rejected"]) == len(known_events)
         return json_response(answer, answer["rejected"][0]["status"] if all_refused else 200)
 
-    return [
-        Route("/v1/ubi/queries", queries, methods=["POST"]),
-        Route("/v1/ubi/events", events, methods=["POST"]),
-    ]
+    return [Route("/v1/ubi/queries", queries, methods=["POST"]), Route("/v1/ubi/events", events, methods=["POST"])]
 
 
 def _policy_for_queries(service: RankingService) -> str:

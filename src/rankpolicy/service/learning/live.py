@@ -180,12 +180,7 @@ class LivePolicies:
     """All policies that are served, by name; the first is the default. Each has one or more versions, with their states."""
 
     def __init__(
-        self,
-        policies: Mapping[str, tuple[ServedPolicy, str]],
-        store: Store,
-        *,
-        now: int,
-        report: Callable[[str], None],
+        self, policies: Mapping[str, tuple[ServedPolicy, str]], store: Store, *, now: int, report: Callable[[str], None]
     ) -> None:
         if not policies:
             raise RankPolicyError("a service must have at least one policy.")

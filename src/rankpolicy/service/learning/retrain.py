@@ -88,14 +88,7 @@ def retrain(store: Store, plan: Retrain, *, now: int, who: str = "retraining") -
         return _kept(store, plan, now, who, "the lower bound of the difference is not above 0", document)
     _noted(store, plan, now, who, {"decision": "promoted"} | document)
     change = promote_model(
-        store,
-        plan.policy,
-        content,
-        share=plan.share,
-        settings=settings,
-        who=who,
-        detail="better by the log",
-        now=now,
+        store, plan.policy, content, share=plan.share, settings=settings, who=who, detail="better by the log", now=now
     )
     return {"decision": "promoted", "version": change.version} | document
 

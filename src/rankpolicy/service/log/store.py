@@ -15,6 +15,7 @@ import msgspec
 
 from rankpolicy.service.domain.deployments import Action, Change, after_change, deployments
 from rankpolicy.service.domain.keys import StoredKey, key_with_terms
+from rankpolicy.service.domain.messages import CLICK
 from rankpolicy.service.domain.records import (
     Committed,
     Lesson,
@@ -28,21 +29,18 @@ from rankpolicy.service.domain.records import (
     StoredRanking,
 )
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.log.integrity import check_all_rows
 from rankpolicy.service.log.row_hashes import check_row, row_hash
 from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, ranking_of
 from rankpolicy.types import RankPolicyError
 
 _KEPT_SNAPSHOTS = 2
 _LESSONS_AT_ONCE = 2_000
-_LESSONS = """
+LESSONS = """
     SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
            r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
-    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq
-    WHERE l.version = ? AND l.seq > ? AND l.seq <= ? ORDER BY l.seq LIMIT ?
+    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq WHERE l.seq > ?
 """
-
-
+_LESSONS = f"{LESSONS} AND l.version = ? AND l.seq <= ? ORDER BY l.seq LIMIT ?"
 _CHANGE = msgspec.json.Decoder(Change)
 _ENCODER = msgspec.json.Encoder()
 _LISTS = """
@@ -58,6 +56,9 @@ _EVENTS = """
     FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
     ORDER BY 1, 2
 """
+_ATTACHED = "SELECT a.ranking_seq, a.position, a.seq, e.body FROM attachments a JOIN events e ON e.seq = a.event_seq"
+_ACCEPTED = "SELECT ranking_seq, position, seq, body FROM events WHERE fate = 'accepted'"
+_LEARNED = "SELECT l.seq, l.ranking_seq, l.clicks, r.shown FROM lessons l JOIN rankings r ON r.seq = l.ranking_seq"
 _BLOCK = "WHERE {0} > ? AND {0} <= ? ORDER BY {0} LIMIT ?"
 _LONG_TABLES = dict.fromkeys(LOG, "seq") | {"pending": "ranking_seq", "parked": "event_seq"}  # with their keys
 _ROWS_PER_BLOCK = 100  # checked in about a millisecond, for which a request may have to wait
@@ -134,9 +135,12 @@ class Store(ABC):
     def check(self) -> dict[str, int]:
         """Check every row, and every lesson against the events; the number of rows of the log by table."""
         with self._moment():
-            for _ in self.checked_models():
-                pass
-            return check_all_rows(self._each, self.hashed, self.num_deleted())
+            counts = dict.fromkeys(LOG, 0)
+            for table, number in self.checked_blocks():
+                if table in LOG:
+                    counts[table] += number
+            self._check_lessons()
+        return counts
 
     @abstractmethod
     def close(self) -> None:
@@ -233,8 +237,8 @@ class Store(ABC):
         until
             Only lessons up to this seq; None: all.
         """
-        last = (1 << 62) if until is None else until
-        while rows := self.rows(_LESSONS, version, after, last, _LESSONS_AT_ONCE):
+        last = _LAST if until is None else until
+        while rows := self.rows(_LESSONS, after, version, last, _LESSONS_AT_ONCE):
             for row in rows:
                 yield self._lesson_of(row)
             after = rows[-1][0]
@@ -251,10 +255,7 @@ class Store(ABC):
         """
         digest = _snapshot_hash(snapshot.version, snapshot.seq, snapshot.state)
         with self.transaction() as connection:
-            connection.execute(
-                "DELETE FROM snapshots WHERE version = ? AND seq = ?",
-                (snapshot.version, snapshot.seq),
-            )
+            connection.execute("DELETE FROM snapshots WHERE version = ? AND seq = ?", (snapshot.version, snapshot.seq))
             connection.execute(
                 "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)",
                 (snapshot.version, snapshot.seq, now, digest, snapshot.state),
@@ -404,12 +405,6 @@ class Store(ABC):
             raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
         return bytes(rows[0][0]) if rows else None
 
-    def checked_models(self) -> Iterator[int]:
-        """Compare every model with its hash, one for each step; a damaged one is an error."""
-        for (digest,) in self.rows("SELECT sha256 FROM models"):
-            self.model(digest)
-            yield 1
-
     def logged(self, *, since: int = 0, until: int | None = None, version: int | None = None) -> Iterator[LoggedList]:
         """Lists with their events, in the order of the log; a damaged row is an error.
 
@@ -460,27 +455,46 @@ class Store(ABC):
         deletions = [change for change in self.changes() if change.action == "delete"]
         return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
 
-    def checked_blocks(self) -> Iterator[int]:
-        """Check every row of every table, a block for each step, beside a server that writes; the number of rows of each block.
+    def checked_blocks(self) -> Iterator[tuple[str, int]]:
+        """Check every row of every table, a block for each step, while a server writes; the table and number of rows of each block.
 
         A damaged or missing row is an error.
         """
-        last, num_deleted, counted = self.last_seq(), self.num_deleted(), 0
+        last, num_deleted, num_logged = self.last_seq(), self.num_deleted(), 0
         for table, key in _LONG_TABLES.items():
             after, end = 0, last if table in LOG else self.rows(f"SELECT max({key}) FROM {table}")[0][0]
             while rows := self._checked_rows(table, _BLOCK.format(key), after, end, _ROWS_PER_BLOCK):
                 after = rows[-1][0]
-                counted += len(rows) if table in LOG else 0
-                yield len(rows)
-        missing = last - counted - num_deleted
+                num_logged += len(rows) if table in LOG else 0
+                yield table, len(rows)
+        # The tables of the log share one sequence of numbers, so rows that are lost leave a gap.
+        missing = last - num_logged - num_deleted
         if missing and self.num_deleted() == num_deleted:  # otherwise rows were deleted meanwhile because of their age
             raise DamagedStoreError(
                 f"{missing} of {last} rows of the log are missing. Restore the database from a backup."
             )
         for table in self.hashed:
             if table not in _LONG_TABLES:
-                yield len(self._checked_rows(table))
-        yield from self.checked_models()
+                yield table, len(self._checked_rows(table))
+        for (digest,) in self.rows("SELECT sha256 FROM models"):
+            self.model(digest)
+            yield "models", 1
+
+    def _check_lessons(self) -> None:
+        """Every lesson has the clicks that events on its list had when its window ended."""
+        clicked: dict[int, set[tuple[int, int]]] = {}
+        for statement in (_ATTACHED, _ACCEPTED):
+            for ranking_seq, position, seq, body in self._each(statement):
+                if EVENT.decode(body).type == CLICK:
+                    clicked.setdefault(ranking_seq, set()).add((position, seq))
+        for seq, ranking_seq, clicks, shown in self._each(_LEARNED):
+            marks = bytearray(len(SHOWN.decode(shown).items))
+            for position, event_seq in clicked.get(ranking_seq, ()):
+                if event_seq > seq:
+                    raise DamagedStoreError(f"event {event_seq} was accepted after lesson {seq} on its list.")
+                marks[position] = 1
+            if bytes(marks) != clicks:
+                raise DamagedStoreError(f"lesson {seq} does not agree with the events on its list.")
 
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""

@@ -6,8 +6,8 @@ thousand lists takes a dozen statements.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +25,9 @@ from rankpolicy.service.domain.records import (
 from rankpolicy.service.errors import ConflictError
 from rankpolicy.service.log.row_hashes import check_row, row_hash
 
+if TYPE_CHECKING:
+    from rankpolicy.service.log.tables import Tables
+
 _MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
 _MOST_LESSONS_SOON = 256  # while users wait
 
@@ -36,50 +39,6 @@ RANKING_COLUMNS = "seq, ranking_id, version, stamp, deadline, shown, request, re
 LOG = ("rankings", "events", "attachments", "lessons")  # tables
 
 Row = tuple[Any, ...]
-
-
-class Tables(Protocol):
-    """What a transaction asks of a database. Rows have the columns of the schema, in order."""
-
-    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
-        """Those of these lists that there are."""
-        ...
-
-    def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
-        """Id and body of those of these events that there are."""
-        ...
-
-    def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
-        """Clicks on those of these lists whose window is open."""
-        ...
-
-    def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
-        """List, place in the log and body of events that wait for these lists, in the order of the log."""
-        ...
-
-    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
-        """Clicks and lists whose window has ended, in the order of their deadlines."""
-        ...
-
-    def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Add rows to a table."""
-        ...
-
-    def set_clicks(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
-        """Change the clicks on open lists; the rows are those of ``pending``."""
-        ...
-
-    def close_windows(self, ranking_seqs: Sequence[int]) -> None:
-        """Drop open lists."""
-        ...
-
-    def unpark(self, ranking_ids: Collection[str], now: int) -> None:
-        """Drop events that wait for these lists, and those that have waited too long."""
-        ...
-
-    def next_deadline(self) -> int | None:
-        """When the next window ends; None where none is open."""
-        ...
 
 
 def ranking_of(row: Row) -> StoredRanking:
@@ -95,13 +54,7 @@ class Transaction:
     """The work of one transaction; its caller begins and commits it."""
 
     def __init__(
-        self,
-        tables: Tables,
-        work: Sequence[NewRanking | NewEvents],
-        *,
-        seq: int,
-        now: int,
-        soon: bool = False,
+        self, tables: Tables, work: Sequence[NewRanking | NewEvents], *, seq: int, now: int, soon: bool = False
     ) -> None:
         self._tables, self._work, self._now = tables, work, now
         self._most_lessons = _MOST_LESSONS_SOON if soon else _MOST_LESSONS
@@ -170,12 +123,7 @@ class Transaction:
             return ConflictError(f"ranking_id {ranking_id!r:.80} was used before, for another request. Take a new id.")
         seq, now, deadline = self._next(), self._now, self._now + new.window
         stored = StoredRanking(
-            shown=new.shown,
-            seq=seq,
-            version=new.version,
-            stamp=now,
-            deadline=deadline,
-            request_hash=new.request_hash,
+            shown=new.shown, seq=seq, version=new.version, stamp=now, deadline=deadline, request_hash=new.request_hash
         )
         shown = ENCODER.encode(new.shown)
         self._add("rankings", (seq, ranking_id, new.version, now, deadline, shown, new.request, new.request_hash))

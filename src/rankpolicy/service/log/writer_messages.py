@@ -41,10 +41,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 ENCODER = msgspec.msgpack.Encoder()
 _ORDER = msgspec.msgpack.Decoder(Order)
 _ANSWER = msgspec.msgpack.Decoder(Answer)
-_FAILURES: dict[str, type[Exception]] = {
-    "UnavailableError": UnavailableError,
-    "DamagedStoreError": DamagedStoreError,
-}
+_FAILURES: dict[str, type[Exception]] = {"UnavailableError": UnavailableError, "DamagedStoreError": DamagedStoreError}
 
 
 def order_in(message: bytes) -> Order:
@@ -59,10 +56,7 @@ def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Comm
         raise _FAILURES.get(answer.failed, RuntimeError)(answer.failure)
     outcomes = [_outcome(piece, outcome) for piece, outcome in zip(work, answer.outcomes, strict=True)]
     return Committed(
-        outcomes=outcomes,
-        lessons=answer.lessons,
-        next_deadline=answer.next_deadline,
-        sync_seconds=answer.sync_seconds,
+        outcomes=outcomes, lessons=answer.lessons, next_deadline=answer.next_deadline, sync_seconds=answer.sync_seconds
     )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.log.open_lists import OpenLists
 from rankpolicy.service.log.postgres.schema import FORMAT, SCHEMA
-from rankpolicy.service.log.postgres.tables import PostgresTables
-from rankpolicy.service.log.store import Store, check_format
+from rankpolicy.service.log.postgres.tables import PostgresTables, with_marks
+from rankpolicy.service.log.store import LESSONS, Store, check_format
 from rankpolicy.service.log.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -27,11 +28,6 @@ _TIMEOUTS = {
     "tcp_user_timeout": "20000",
 }
 _FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
-_OTHERS_LESSONS = """
-    SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
-           r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
-    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq WHERE l.seq > %s ORDER BY l.seq
-"""
 
 
 class PostgresStore(Store):
@@ -98,9 +94,9 @@ class PostgresStore(Store):
         """
         with self._locked_log() as (connection, seq, stamp):
             now = max(now, stamp)
-            rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
+            rows = self.rows(f"{LESSONS} ORDER BY l.seq", self._seq) if seq > self._seq else []
             lessons_of_others: list[Lesson] = [self._lesson_of(row) for row in rows]
-            transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now, soon=soon)
+            transaction = Transaction(PostgresTables(connection, OpenLists()), work, seq=seq, now=now, soon=soon)
             committed = transaction.run()
             if transaction.seq > seq:
                 connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))
@@ -135,7 +131,7 @@ class PostgresStore(Store):
     def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         with self._connection.cursor(name=f"each_{secrets.token_hex(4)}") as cursor:
             cursor.itersize = 2_000
-            yield from cursor.execute(_with_marks(statement), values or None)
+            yield from cursor.execute(with_marks(statement), values or None)
 
     @contextmanager
     def _locked_log(self) -> Iterator[tuple[Any, int, int]]:
@@ -229,11 +225,7 @@ class _WithMarks:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        return self._connection.execute(_with_marks(statement), values or None)
-
-
-def _with_marks(statement: str) -> str:
-    return statement.replace("?", "%s")
+        return self._connection.execute(with_marks(statement), values or None)
 
 
 def import_psycopg() -> Any:
