@@ -23,7 +23,7 @@ def keys_and_service(tmp_path_factory):
         keys[scope], stored = new_key([scope])
         store.add_key(stored, now=1)
     store.close()
-    service = RankingService(ServiceConfig(db=str(file), policies={"search": {"kind": "uniform"}}))
+    service = RankingService(ServiceConfig(db=str(file), list_seconds=60, policies={"search": {"kind": "uniform"}}))
     with TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         yield keys, http
 

@@ -45,7 +45,7 @@ TRAVERSALS = [
 
 
 def served(path, **settings):
-    given = {"window_seconds": 60, "policies": POLICIES} | settings
+    given = {"window_seconds": 60, "list_seconds": 60, "policies": POLICIES} | settings
     service = RankingService(ServiceConfig(db=str(path), **given))
     return TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5)), service
 

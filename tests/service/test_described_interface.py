@@ -30,7 +30,7 @@ def served(tmp_path_factory):
     db = tmp_path_factory.mktemp("described") / "service.db"
     policies = {"default": {"kind": "bandit", "bandit": "epsilon-greedy"}, "own": {"kind": "given"}}
     reports: list[str] = []
-    service = RankingService(ServiceConfig(db=str(db), window_seconds=0.2, policies=policies))
+    service = RankingService(ServiceConfig(db=str(db), window_seconds=0.2, list_seconds=60, policies=policies))
     application = Application(service, report=reports.append)
     with TestClient(application, base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         yield http

@@ -217,7 +217,7 @@ def full_disk_of_a_process(service):
 
 
 def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path):
-    config = ServiceConfig(db=str(tmp_path / "service.db"), policies=POLICIES, window_seconds=60)
+    config = ServiceConfig(db=str(tmp_path / "service.db"), policies=POLICIES, window_seconds=60, list_seconds=60)
     service = RankingService(config)
     with TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         shown = post(http, "/v1/rank", RANK | {"policy": "own"}).json()

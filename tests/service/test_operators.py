@@ -27,7 +27,7 @@ ITEMS = {"query": "q", "items": [{"id": "a"}, {"id": "b"}]}
 
 
 def client(tmp_path, **more):
-    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), window_seconds=1))
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), window_seconds=1, list_seconds=60))
     return TestClient(Application(service, **more), base_url="http://127.0.0.1", client=("127.0.0.1", 5))
 
 

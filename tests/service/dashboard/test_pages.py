@@ -44,7 +44,10 @@ ESTIMATE = {
 
 def site(path):
     application = Application(
-        RankingService(ServiceConfig(db=str(path), window_seconds=0.1, policies=POLICIES, seed=1))
+        RankingService(
+            # A busy machine may take longer than the defaults for a list, or between a list and its event.
+            ServiceConfig(db=str(path), window_seconds=2, list_seconds=60, policies=POLICIES, seed=1)
+        )
     )
     return TestClient(application, base_url="http://127.0.0.1", client=("127.0.0.1", 5))
 

@@ -97,7 +97,7 @@ def test_a_server_learns_what_others_were_told_while_its_writer_started(cluster,
         reopen(writer)
 
     monkeypatch.setattr(Writer, "reopen", slowly)
-    service = RankingService(ServiceConfig(store=url, policies={"default": BANDIT}))
+    service = RankingService(ServiceConfig(store=url, list_seconds=60, policies={"default": BANDIT}))
     assert service.policies.named(None).state_hash() == other.live.named(None).state_hash()
     service.stop()
     other.store.close()
