@@ -219,9 +219,12 @@ class RankingService:
         live = self.policies.chosen(request.policy, request.user or ranking_id)
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
         encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
-        log_list = partial(
-            self._log_list, ranking_id, request, live, encoded, change=self.policies.change, start=start, done=done
-        )
+        change = self.policies.change  # what is served may change while a thread orders the items
+
+        def log_list(ordered: Ordered) -> None:
+            new = self._new_ranking(ranking_id, request, live, ordered, encoded=encoded, change=change)
+            self._hand_over_soon(new, self._answered(new, start, done))
+
         ordered = None
         if live.policy.is_quick or self.config.rank_budget_seconds is None:
             ordered = live.order_soon(request, generator=self._generators.at(ranking_id))
@@ -291,18 +294,9 @@ class RankingService:
             names = [item.id for item in request.items[: request.cutoff]]
             return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
 
-    def _log_list(
-        self,
-        ranking_id: str,
-        request: RankRequest,
-        live: LivePolicy,
-        encoded: bytes,
-        ordered: Ordered,
-        *,
-        change: int,
-        start: int,
-        done: Done,
-    ) -> None:
+    def _new_ranking(
+        self, ranking_id: str, request: RankRequest, live: LivePolicy, ordered: Ordered, *, encoded: bytes, change: int
+    ) -> NewRanking:
         fields = msgspec.structs.asdict(ordered)
         version = live.version
         if ordered.mode == "served" and version.number == self.policies.routing.deployed[version.policy].canary:
@@ -317,7 +311,7 @@ class RankingService:
             asked=request.policy or self.policies.default,
             change=change,
         )
-        new = NewRanking(
+        return NewRanking(
             shown=shown,
             version=version.key,
             request=encoded,
@@ -326,7 +320,6 @@ class RankingService:
             learns=live.policy.learns and bool(ordered.items) and ordered.mode != "fallback",
             has_fresh_id=request.ranking_id is None,
         )
-        self._hand_over_soon(new, self._answered(new, start, done))
 
     async def changed(self, change: Callable[[Store, int], Change]) -> Change:
         """Make a change of what is served, and serve it before this returns.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from rankpolicy.heap import give_back_code
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
 from rankpolicy.service.json_log import AccessLog, log_everything_as_json, log_line
@@ -55,6 +56,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 rest_from_garbage(asyncio.get_running_loop())
+                give_back_code("libllvmlite")  # compiled functions are loaded by now
                 if self.started:
                     log_line("serving", url=f"http://{shown}:{port}", policies=list(config.policies))
                     announce(f"http://{shown}:{port}")

@@ -6,7 +6,6 @@ import pytest
 
 from rankpolicy.service.dashboard import query_table, statistics, time_course
 from rankpolicy.service.dashboard.log_follower import LogFollower
-from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.sqlite import SqliteStore
@@ -134,9 +133,9 @@ def test_what_follows_a_running_log_equals_what_is_read_at_once(tmp_path):
     reports = []
     live = Statistics()
     follower = LogFollower(
-        lambda: LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none")), live, report=reports.append
+        lambda: SqliteStore(tmp_path / "log.db", role="reader", check="none"), live, report=reports.append
     )
-    rows = LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none"))
+    rows = SqliteStore(tmp_path / "log.db", role="reader", check="none")
     users = random.Random(0)
     for number in range(120):
         name = f"r{number}"
@@ -150,7 +149,7 @@ def test_what_follows_a_running_log_equals_what_is_read_at_once(tmp_path):
     follower._catch_up(rows)
     at_once = Statistics()
     again = LogFollower(
-        lambda: LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none")), at_once, report=reports.append
+        lambda: SqliteStore(tmp_path / "log.db", role="reader", check="none"), at_once, report=reports.append
     )
     again._catch_up(rows)
     rows.close()
@@ -170,7 +169,7 @@ def test_a_log_that_cannot_be_read_for_a_while_is_reported_once_and_read_later(t
         tries.append(1)
         if len(tries) < 4:
             raise UnavailableError("the disk is away")
-        return LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none"))
+        return SqliteStore(tmp_path / "log.db", role="reader", check="none")
 
     found = Statistics()
     follower = LogFollower(opened, found, report=reports.append)

@@ -9,7 +9,7 @@ import pytest
 
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.dashboard.click_rates import UNCOVERED
-from rankpolicy.service.dashboard.log_rows import LogRows
+from rankpolicy.service.dashboard.log_rows import events_between, lists_between
 from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.site import _response
@@ -43,9 +43,9 @@ def shop_log(path, policies, num_lists):
 
 def document_of(path):
     store = SqliteStore(path, role="reader")
-    rows, statistics = LogRows(store), Statistics()
-    last = store.last_seq()
-    statistics.add(rows.lists(after=0, until=last), rows.events(after=0, until=last), rows.versions())
+    statistics, span = Statistics(), {"after": 0, "until": store.last_seq()}
+    versions = {version.key: version for version in store.versions()}
+    statistics.add(lists_between(store, **span), events_between(store, **span), versions)
     store.close()
     return statistics.document()
 

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from rankpolicy.service.dashboard.log_rows import LogRows
+from rankpolicy.service.dashboard.log_rows import events_between, lists_between
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.domain.records import PolicyVersion
+from rankpolicy.service.log.store import Store
 
 MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
 ROWS_AT_ONCE = 16  # a fraction of a millisecond, for which a request may have to wait
@@ -19,10 +20,8 @@ _REST = 19  # pause after each part, in multiples of the time it took
 class LogFollower:
     """Keeps statistics up to date. It works for a twentieth of the time at most, so that ranking goes on beside it."""
 
-    def __init__(
-        self, open_rows: Callable[[], LogRows], statistics: Statistics, *, report: Callable[[str], None]
-    ) -> None:
-        self._open_rows, self._statistics, self._report = open_rows, statistics, report
+    def __init__(self, open_log: Callable[[], Store], statistics: Statistics, *, report: Callable[[str], None]) -> None:
+        self._open_log, self._statistics, self._report = open_log, statistics, report
         self._versions: dict[int, PolicyVersion] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rankpolicy statistics", daemon=True)
@@ -40,40 +39,40 @@ class LogFollower:
             self._thread.join()
 
     def _run(self) -> None:
-        rows: LogRows | None = None
+        store: Store | None = None
         last_failure = ""
         try:
             while not self._ending.is_set():
                 try:
-                    rows = self._open_rows() if rows is None else rows
-                    self._catch_up(rows)
+                    store = self._open_log() if store is None else store
+                    self._catch_up(store)
                     last_failure = ""
                 except Exception as error:  # the dashboard stands still; the service goes on
                     if last_failure != str(error):  # once, however long it lasts
                         last_failure = str(error)
                         self._report(f"the dashboard cannot read the log: {last_failure}")
-                    if rows is not None:
-                        rows.close()
-                        rows = None
+                    if store is not None:
+                        store.close()
+                        store = None
                 self._ending.wait(SECONDS_BETWEEN_LOOKS)
         finally:
-            if rows is not None:
-                rows.close()
+            if store is not None:
+                store.close()
 
-    def _catch_up(self, rows: LogRows) -> None:
-        last = rows.last_seq()
+    def _catch_up(self, store: Store) -> None:
+        last = store.last_seq()
         first = max(0, last - MOST_BEHIND)
         seq = first if self.seq is None else max(first, self.seq)
         while seq < last and not self._ending.is_set():
             start = time.perf_counter()
             until = min(last, seq + ROWS_AT_ONCE)
-            self._add(rows, seq, until)
+            self._add(store, seq, until)
             self.seq = seq = until
             self.behind = last - seq
             self._ending.wait(_REST * (time.perf_counter() - start))
 
-    def _add(self, rows: LogRows, after: int, until: int) -> None:
-        lists = rows.lists(after=after, until=until)
+    def _add(self, store: Store, after: int, until: int) -> None:
+        lists = lists_between(store, after=after, until=until)
         if any(row.version not in self._versions for row in lists):
-            self._versions = rows.versions()
-        self._statistics.add(lists, rows.events(after=after, until=until), self._versions)
+            self._versions = {version.key: version for version in store.versions()}
+        self._statistics.add(lists, events_between(store, after=after, until=until), self._versions)

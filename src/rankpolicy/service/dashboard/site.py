@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from rankpolicy.reports.html import environment, rendered
 from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
 from rankpolicy.service.dashboard.log_follower import LogFollower
-from rankpolicy.service.dashboard.log_rows import ListRow, open_rows
+from rankpolicy.service.dashboard.log_rows import ListRow, list_at
 from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
@@ -33,6 +33,7 @@ from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
 from rankpolicy.service.http.routes import served_policies
 from rankpolicy.service.learning.promotion import promote_version, rollback
+from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
 
@@ -79,7 +80,7 @@ class Dashboard:
         self._visitors = Visitors(access)
         self.rates = Rates()
         self.statistics = Statistics(service.config.window)
-        self._follower = LogFollower(lambda: open_rows(service.config), self.statistics, report=report)
+        self._follower = LogFollower(self._open_log, self.statistics, report=report)
         self._lock = threading.Lock()
         self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
         environment()  # an error here where Jinja2 is missing, not at the first page
@@ -91,6 +92,9 @@ class Dashboard:
     def stop(self) -> None:
         """End it."""
         self._follower.stop()
+
+    def _open_log(self) -> Store:
+        return open_store(self._service.config.place, role="reader", check="none")
 
     def routes(self) -> list[BaseRoute]:
         """Where the pages are."""
@@ -152,8 +156,8 @@ class Dashboard:
         """What each policy would do with the last request for a query; its last lists with the positions that were clicked."""
         from rankpolicy.service.dashboard.policy_orders import explained  # not before: it loads compiled code
 
-        with closing(open_rows(self._service.config)) as rows:
-            rows_with_clicks = [(rows.list_at(seq), clicked) for seq, clicked in counts["last_lists"]]
+        with closing(self._open_log()) as store:
+            rows_with_clicks = [(list_at(store, seq), clicked) for seq, clicked in counts["last_lists"]]
         lists = [
             (row, [position for position in range(len(row.shown.items)) if clicked >> position & 1])
             for row, clicked in rows_with_clicks

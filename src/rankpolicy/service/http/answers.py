@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -20,6 +23,10 @@ SendWhole = Callable[[int, bytes, Sequence[tuple[bytes, bytes]]], None]  # statu
 ENCODER = msgspec.json.Encoder()
 _JSON = (b"content-type", b"application/json")
 _RETRY = (b"retry-after", b"1")
+REQUEST_ID = b"x-request-id"  # by which the log of a caller and ours are put side by side
+_SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+_PROCESS = secrets.token_hex(6).encode()
+_numbers = count(1)
 _ERRORS = {409: "conflict", 503: "unavailable"}
 
 
@@ -58,3 +65,11 @@ def json_response(body: Any, status: int = 200) -> Response:
 def problem_of(refusal: RefusedError) -> bytes:
     """The body of an answer that says why a request was refused."""
     return ENCODER.encode(Problem(error=refusal.error, message=refusal.message))
+
+
+def request_id_of(scope: Scope) -> bytes:
+    """What the caller sent as X-Request-Id, if a log can hold it as it is; otherwise a new id."""
+    for name, value in scope["headers"]:
+        if name == REQUEST_ID and _SANE.fullmatch(value):
+            return bytes(value)
+    return b"%s-%d" % (_PROCESS, next(_numbers))

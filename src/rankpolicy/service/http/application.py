@@ -17,6 +17,7 @@ from rankpolicy.service.host import host_gauges
 from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.answers import (
     ENCODER,
+    REQUEST_ID,
     Receive,
     RefusedError,
     Scope,
@@ -24,11 +25,11 @@ from rankpolicy.service.http.answers import (
     SendWhole,
     problem_of,
     refusal_of,
+    request_id_of,
     send_answer,
 )
 from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
-from rankpolicy.service.http.request_ids import REQUEST_ID, request_id_of
 from rankpolicy.service.http.routes import routed_application
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done

@@ -119,16 +119,9 @@ async def audit_lines(service: RankingService, *, limit: int) -> list[AuditLine]
     """Who changed what, the last change first."""
     changes, key_changes = await service.read(lambda store: (store.changes(), store.audit_lines()))
     lines = [audit_line(change) for change in changes]
+    of_no_policy: dict[str, Any] = {"policy": None, "version": None, "share": None}
     lines += [
-        AuditLine(
-            at=_time(stamp),
-            key=detail.split(":")[0],
-            action=action,
-            policy=None,
-            version=None,
-            share=None,
-            detail=detail,
-        )
+        AuditLine(at=_time(stamp), key=detail.split(":")[0], action=action, detail=detail, **of_no_policy)
         for stamp, action, detail in key_changes
     ]
     lines.reverse()  # of changes at one moment the last comes first

@@ -13,6 +13,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from rankpolicy.service.domain.deployments import Change, deployments
@@ -20,7 +21,6 @@ from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered, PolicyVersion, Snapshot
 from rankpolicy.service.domain.routing import Routing, by_number
 from rankpolicy.service.log.store import Store
-from rankpolicy.service.policies.estimated_propensities import with_estimated_propensities
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.policies.stored_versions import models_of, policy_of_version
 from rankpolicy.threads import one_thread_each
@@ -60,7 +60,7 @@ class LivePolicy:
             ordered = self._ordered(policy, request, generator)
         if not request.propensity_draws or ordered.propensities is not None or not ordered.items:
             return ordered
-        return with_estimated_propensities(
+        return _with_estimated_propensities(
             policy, request, ordered, num_draws=request.propensity_draws, generator=generator
         )
 
@@ -269,3 +269,23 @@ class LivePolicies:
     def want_snapshots(self, *, every: int) -> bool:
         """Whether a version learned so many lessons since its last snapshot."""
         return any(live.wants_snapshot(every) for live in self._by_version.values())
+
+
+def _with_estimated_propensities(
+    policy: ServedPolicy, request: RankRequest, ordered: Ordered, *, num_draws: int, generator: np.random.Generator
+) -> Ordered:
+    """The list with estimated propensities: (m_p + 1) / (m_{p-1} + 1), where m_p of the drawn lists begin with its first p items.
+
+    The list itself counts as a draw, so that no propensity is 0. The estimate for the whole list is (m + 1) / (draws + 1): with few draws
+    or long lists it is too high.
+    """
+    matches = [0] * (len(ordered.items) + 1)
+    for _ in range(num_draws):
+        drawn = policy.order(request, generator=generator).items
+        matches[0] += 1
+        for position, (item, shown) in enumerate(zip(drawn, ordered.items, strict=True), 1):
+            if item != shown:
+                break
+            matches[position] += 1
+    steps = [(matches[position + 1] + 1) / (matches[position] + 1) for position in range(len(ordered.items))]
+    return msgspec.structs.replace(ordered, propensities=steps, no_propensities=None, propensity_draws=num_draws)

@@ -7,8 +7,8 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -255,22 +255,26 @@ class Journal:
             if batch or self._is_due() or self._policies.want_snapshots(every=self._snapshot_every):
                 if not self._may_write():
                     return
-                try:
+                with self._free_at_end():
                     self._commit(self._without_late(batch))
                     snapshots = self._copied_snapshots(every=self._snapshot_every)
-                finally:
-                    self._writing.release()
-                if self._held:
-                    self._call(self._store_held)
                 finished_snapshots = [snapshot() for snapshot in snapshots]  # lists are written meanwhile
                 if finished_snapshots and self._may_write():
-                    self._keep_snapshots(finished_snapshots)
-                    self._writing.release()
-                    if self._held:
-                        self._call(self._store_held)
+                    with self._free_at_end():
+                        self._keep_snapshots(finished_snapshots)
         if self._may_write():
-            self._keep_snapshots([snapshot() for snapshot in self._copied_snapshots(every=1)])
+            with self._free_at_end():
+                self._keep_snapshots([snapshot() for snapshot in self._copied_snapshots(every=1)])
+
+    @contextmanager
+    def _free_at_end(self) -> Iterator[None]:
+        """Let the event loop use the log again, at once where something came meanwhile."""
+        try:
+            yield
+        finally:
             self._writing.release()
+        if self._held:
+            self._call(self._store_held)
 
     def _may_write(self) -> bool:
         """Wait until the transaction of the event loop has ended; False where the loop has ended before it."""

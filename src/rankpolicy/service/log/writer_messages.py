@@ -28,14 +28,14 @@ class Order(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the process has done."""
+    """What the process has done, with as little as the server needs to know it, or why it could not."""
 
     outcomes: list[Said] = []
     lessons: list[Lesson] = []
     next_deadline: int | None = None
-    failure: str | None = None
-    failed: str = ""
     sync_seconds: float = 0.0
+    failure: str | None = None
+    failed: str = ""  # name of the class of the failure
 
 
 ENCODER = msgspec.msgpack.Encoder()

@@ -13,14 +13,14 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
-from rankpolicy.service.policies.served_policy import ServedPolicy, steps_of_order
+from rankpolicy.service.policies.stateless import GivenOrder
 
 _MAGIC = b"apprentice 1\n"
 
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class Apprentice(ServedPolicy):
+class Apprentice(GivenOrder):
     """Always answers with the caller's own order, and learns: users see no change until the match rate says that nothing is lost.
 
     [policies.search]
@@ -51,15 +51,6 @@ class Apprentice(ServedPolicy):
         would = inner.order(request, generator=generator).items
         memo = {"first": would[:1] == names[:1], "list": would == names, "of": inner.memo_for(request, names)}
         return Ordered(items=names, propensities=[1.0] * len(names), mode="apprentice", memo=memo)
-
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
-        """1 as long as a list follows the order of the request, then 0."""
-        return [
-            steps_of_order([item.id for item in request.items], shown)
-            for request, shown in zip(requests, lists, strict=True)
-        ]
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Let the apprentice learn, and count how often it agreed."""

@@ -55,17 +55,15 @@ def unpacked(magic: bytes, num_counts: int, num_states: int, state: bytes) -> tu
     >>> unpacked(b"m", 1, 1, packed(b"m", [7], [b"ab"]))
     ([7], [b'ab'])
     """
-    start = len(magic) + 8 * num_counts
-    if not state.startswith(magic) or len(state) < start:
-        raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
-    counts = list(struct.unpack_from(f"<{num_counts}q", state, len(magic)))
-    states = []
-    for _ in range(num_states):
-        (size,) = struct.unpack_from("<Q", state.ljust(start + 8, b"\xff"), start)
-        if start + 8 + size > len(state):
-            raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
-        states.append(state[start + 8 : start + 8 + size])
-        start += 8 + size
-    if start != len(state):
+    states, start = [], len(magic) + 8 * num_counts
+    try:
+        counts = list(struct.unpack_from(f"<{num_counts}q", state, len(magic)))
+        for _ in range(num_states):
+            (size,) = struct.unpack_from("<Q", state, start)
+            states.append(state[start + 8 : start + 8 + size])
+            start += 8 + size
+    except struct.error:
+        start = -1  # it is too short
+    if start != len(state) or not state.startswith(magic):  # a slice beyond the end is shorter than its size says
         raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
     return counts, states

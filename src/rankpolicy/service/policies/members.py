@@ -15,13 +15,13 @@ SERVED: Members[type[ServedPolicy]] = Members(
     "kind of policy",
     {
         "bandit": f"{_POLICIES}.query_bandit:BanditPolicy",
-        "given": f"{_POLICIES}.callers_order:GivenOrder",
-        "uniform": f"{_POLICIES}.uniform:UniformLists",
+        "given": f"{_POLICIES}.stateless:GivenOrder",
+        "uniform": f"{_POLICIES}.stateless:UniformLists",
         "ranker": f"{_POLICIES}.ranker:RankerPolicy",
         "contextual": f"{_POLICIES}.contextual_bandit:ContextualBandit",
         "swaps": f"{_POLICIES}.swaps:RandomSwap",
         "apprentice": f"{_POLICIES}.apprentice:Apprentice",
         "interleaved": f"{_POLICIES}.interleaved:Interleaved",
-        "split": f"{_POLICIES}.split:TrafficSplit",
+        "split": f"{_POLICIES}.stateless:TrafficSplit",
     },
 )

@@ -20,7 +20,6 @@ from rankpolicy.service.log.sqlite.conversion import convert
 from rankpolicy.service.log.sqlite.database_file import FileLock, check_pages, connect, create_database, import_apsw
 from rankpolicy.service.log.sqlite.high_water_mark import HighWaterMark
 from rankpolicy.service.log.sqlite.tables import SqliteTables
-from rankpolicy.service.log.sqlite.wal_frames import check_frames
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.transaction import Transaction
 
@@ -61,6 +60,10 @@ class SqliteStore(Store):
             if role in ("server", "keys"):
                 create_database(self.path)
             if role == "server":
+                from rankpolicy.service.log.sqlite.wal_frames import (
+                    check_frames,
+                )  # it loads numpy, which the writer process does not need
+
                 check_frames(self.path)
                 with _failures_named(self.path):
                     convert(self.path)
