@@ -50,60 +50,6 @@ def set_to(owner: Any, name: str, value: Any) -> Switch:
     return lambda: mock.patch.object(owner, name, value)
 
 
-class PlainAdamW(optimizer.FlatAdamW):
-    """Every weight has its own step size, so that a step is a dozen operations on flat arrays."""
-
-    _per_weight: tuple[Tensor, Tensor] | None = None
-
-    def _fill_per_weight(self) -> None:
-        rates, keeps = torch.empty_like(self.flat), torch.empty_like(self.flat)
-        for flat, values in ((rates, self.rates), (keeps, self.keeps)):
-            for layer in self._by_layer(flat):
-                layer.copy_(values.view(-1, *[1] * (layer.dim() - 1)).expand_as(layer))
-        self._per_weight = rates, keeps
-
-    @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
-        if self._per_weight is None:
-            self._fill_per_weight()
-        assert self._per_weight is not None
-        rates, keeps = self._per_weight
-        self.steps += 1
-        beta, square_beta = self.betas
-        self.first.lerp_(gradient, 1 - beta)
-        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
-        correction, square_correction = ((1 - b**self.steps).to(self.flat.dtype) for b in self.betas)
-        change = self.first / (self.second / square_correction).sqrt_().add_(1e-8)
-        self.flat.mul_(keeps).addcmul_(change, rates / correction, value=-1)
-
-
-class LeanAdamW(PlainAdamW):
-    """The same in fewer operations: the powers of the betas are kept, and no step is taken for a decay of 0."""
-
-    _powers: Tensor | None = None
-
-    @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
-        beta, square_beta = self.betas
-        if self._per_weight is None:
-            self._decays = bool((self.keeps != 1).any())
-            self._powers = self.flat.new_ones(2, dtype=torch.float64)
-            self._betas = self._powers.new_tensor(self.betas)
-            self._fill_per_weight()
-        assert self._powers is not None
-        assert self._per_weight is not None
-        rates, keeps = self._per_weight
-        self._powers.mul_(self._betas)
-        correction, square_correction = (1 - self._powers).to(self.flat.dtype)
-        self.first.lerp_(gradient, 1 - beta)
-        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
-        change = (self.second / square_correction).sqrt_().add_(1e-8).mul_(correction)
-        change = torch.div(self.first, change, out=change)
-        if self._decays:
-            self.flat.mul_(keeps)
-        self.flat.addcmul_(change, rates, value=-1)
-
-
 class TorchAdamW(optimizer.FlatAdamW):
     """torch's fused AdamW over slices of the flat array: one call for all policies of equal step size and decay."""
 
@@ -167,18 +113,12 @@ def tf32() -> Iterator[None]:
 
 
 NETWORKS = set_to(KernelNetworks, "serve", staticmethod(lambda *_: False))
-ADAMW = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", PlainAdamW)
-LEAN = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", LeanAdamW)
 FUSED = set_to(import_module("rankpolicy.training.ensemble"), "FlatAdamW", TorchAdamW)
 POLICY_SWITCHES: dict[str, tuple[Switch, ...]] = {
     "all kernels": (),
     "without relu_network": (NETWORKS,),
     "without relu_network, TF32": (NETWORKS, tf32),
-    "without adamw (flat torch)": (ADAMW,),
-    "without adamw (torch fused)": (FUSED,),
-    "without adamw (flat torch, few operations)": (LEAN,),
-    "without relu_network, adamw": (NETWORKS, ADAMW),
-    "without relu_network, adamw, TF32": (NETWORKS, ADAMW, tf32),
+    "with torch's fused adamw": (FUSED,),
     "without race_in_registers": (set_to(race, "_MOST_IN_REGISTERS", 0),),
     "without a CUDA graph": (set_to(DeviceBatches, "capture", lambda *_: None),),
 }
@@ -272,7 +212,7 @@ def with_validation(train: RaggedTensors, num_queries: int, *, how: str, count: 
 
 def adamw_and_affinity() -> None:
     """`python -m benchmarks.gpu.without_kernels adamw`: only the rows of the optimizer and of the affinity policy."""
-    switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if name == "all kernels" or " adamw (" in name}
+    switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if name == "all kernels" or "adamw" in name}
     yahoo = data(19_944, 24, 700)
     rows("Yahoo, one policy", switches, partial(policies, yahoo, 1))
     rows("Yahoo, 32 policies, 32 rates", switches, partial(policies, yahoo, 32))
@@ -307,9 +247,7 @@ def main() -> int:
     rows("Yahoo, one policy", POLICY_SWITCHES, partial(policies, yahoo, 1))
     some_switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if "without a" not in name}
     rows("Yahoo, 32 policies", some_switches, partial(policies, yahoo, 32))
-    few = dict(list(POLICY_SWITCHES.items())[:3]) | {
-        name: POLICY_SWITCHES[name] for name in ("without relu_network, adamw", "without relu_network, adamw, TF32")
-    }
+    few = dict(list(POLICY_SWITCHES.items())[:3])
     rows("Yahoo, one policy, dropout 0.3", few, partial(policies, yahoo, 1, dropout=0.3))
     rows("Yahoo, 32 seeds", few, partial(policies, yahoo, 32, seeds=True))
     for how in ("none", "kernel", "torch", "host"):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from rankpolicy import make_web_search
 from rankpolicy.data.batches import RaggedTensors
@@ -13,6 +14,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.models import MLP, Average
 from rankpolicy.objectives import FairPolicyGradient, ListNetCrossEntropy, PolicyGradient
 from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_batches, ensemble, fit_networks
+from rankpolicy.training.loop import new_adamw
 from rankpolicy.training.optimizer import FlatAdamW
 
 DATA = make_web_search(40, random_state=0)
@@ -186,6 +188,36 @@ def test_adamw_moves_each_member_as_torch_would(device):
             member.grad = own.clone()
             optimizer.step()
     torch.testing.assert_close(weights.detach().cpu(), torch.stack(members).detach(), rtol=1e-5, atol=1e-6)
+
+
+def step_of_torch(weight, settings):
+    parameter = nn.Parameter(weight)  # in the memory of the weight
+    optimizer = new_adamw(nn.ParameterList([parameter]), settings)
+
+    def step(gradient):
+        parameter.grad = gradient
+        optimizer.step()
+
+    return step
+
+
+def step_of_a_stack(weight, settings):
+    return FlatAdamW(SimpleNamespace(flat=weight, weights=[weight[None]], num_networks=1), [settings]).step
+
+
+@pytest.mark.parametrize("new_step", [step_of_torch, step_of_a_stack])
+def test_two_steps_of_adamw_by_hand(new_step):
+    """β1 = 1/2, β2 = 3/4, gradients 2 and 4, rate 0.1, decay 0.5; t counts from 1.
+
+    m = 1, then 2.5; v = 1, then 4.75; corrected 2 / sqrt(4) = 1, then (2.5 / 0.75) / sqrt(4.75 / 0.4375).
+    """
+    weight = torch.ones(1)
+    step = new_step(weight, TrainingSettings(learning_rate=0.1, weight_decay=0.5, betas=(0.5, 0.75)))
+    step(torch.tensor([2.0]))
+    first = 0.95 - 0.1
+    assert weight.item() == pytest.approx(first, abs=1e-6)
+    step(torch.tensor([4.0]))
+    assert weight.item() == pytest.approx(0.95 * first - 0.1 * 1.0116284, abs=1e-6)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -101,7 +101,7 @@ def _triton_detail(cuda: bool) -> str:
         return "pip install triton (without it the torch reference serves on the GPU)"
     if not triton_is_on():
         return f"turned off by {TRITON_SWITCH}=0; the torch reference serves"
-    return f"triton {_version('triton')}: gradients, individual disparity, AdamW, EM of click models, simulated bandits"
+    return f"triton {_version('triton')}: gradients, metrics of validation, relu networks"
 
 
 def _version(package: str) -> str:

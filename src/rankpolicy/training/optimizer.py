@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rankpolicy.kernels import on_gpu
 from rankpolicy.models.stack import Stack
 from rankpolicy.training.network_fit import TrainingSettings
 
@@ -30,39 +29,27 @@ class FlatAdamW:
         self.flat, self.shapes = stack.flat.detach(), [weight.shape for weight in stack.weights]
         of_members = [policy for policy in settings for _ in range(stack.num_networks)]
         self.betas = settings[0].betas
-        self.rates = self.flat.new_tensor([policy.learning_rate for policy in of_members])
-        self.keeps = self.flat.new_tensor([1 - policy.learning_rate * policy.weight_decay for policy in of_members])
+        self.rates = self._of_weights([policy.learning_rate for policy in of_members])
+        self.keeps = self._of_weights([1 - policy.learning_rate * policy.weight_decay for policy in of_members])
         self.first, self.second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
         # float64 on the device, where a CUDA graph counts on; 1 - 0.999^t is a small difference of numbers near 1.
         self.steps = torch.zeros((), dtype=torch.float64, device=self.flat.device)
-        self._segments: Tensor | None = None
 
     @torch.no_grad()
     def step(self, gradient: Tensor) -> None:
         """Move the weights along the gradient of all of them (weight,)."""
         self.steps += 1
-        if on_gpu(self.flat):
-            self._step_by_kernel(gradient)
-            return
-        first_beta, second_beta = self.betas
-        self.first.lerp_(gradient, 1 - first_beta)
-        self.second.mul_(second_beta).addcmul_(gradient, gradient, value=1 - second_beta)
-        first_correction, second_correction = ((1 - beta**self.steps).to(self.flat.dtype) for beta in self.betas)
-        change = self.first / (self.second / second_correction).sqrt_().add_(_EPSILON)
-        rates = self.rates / first_correction
-        for weight, moved in zip(self._by_layer(self.flat), self._by_layer(change), strict=True):
-            per_member = (-1, *[1] * (weight.dim() - 1))
-            weight.mul_(self.keeps.view(per_member)).sub_(moved * rates.view(per_member))
+        beta, square_beta = self.betas
+        self.first.lerp_(gradient, 1 - beta)
+        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
+        correction, square_correction = ((1 - beta**self.steps).to(self.flat.dtype) for beta in self.betas)
+        size = (self.second / square_correction).sqrt_().add_(_EPSILON).mul_(correction)
+        self.flat.mul_(self.keeps).sub_(torch.div(self.first, size, out=size).mul_(self.rates))
 
-    def _step_by_kernel(self, gradient: Tensor) -> None:
-        from rankpolicy.kernels.triton.adamw import adamw, segments
-
-        if self._segments is None:
-            self._segments = segments(self.shapes, self.flat.device)
-        adamw(
-            self.flat, gradient, self.first, self.second, self.rates, self.keeps, self.steps,
-            betas=self.betas, parts=self._segments, longest=max(math.prod(shape) for shape in self.shapes),
-        )  # fmt: skip
+    def _of_weights(self, numbers: Sequence[float]) -> Tensor:
+        """Numbers of the members as one per weight."""
+        of_members = self.flat.new_tensor(numbers)
+        return torch.cat([of_members.repeat_interleave(shape[1:].numel()) for shape in self.shapes])
 
     def _by_layer(self, flat: Tensor) -> list[Tensor]:
         """A flat array as views in the shapes of the weights (member, ...)."""

@@ -18,7 +18,7 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import adamw, gumbel, metrics, pl_rank, race, race_in_registers
+from rankpolicy.kernels.triton import gumbel, metrics, pl_rank, race, race_in_registers
 from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
@@ -45,8 +45,6 @@ for counts, nodes, gather, num_warps in ((16, 8, True, 1), (1024, 1, False, 4)):
 assert cubin(race.race_sum_kernel, ITEMS=256, PARTS=3)
 constants = dict(NODES=32, COUNTS=3, SEGMENT=2, ITEMS=256, PARTS=3)
 assert cubin(race_in_registers.race_in_registers_kernel, STEP=0.5, BEFORE=5.0, AFTER=2.8, **constants)
-betas = dict(BETA=0.9, SQUARE_BETA=0.999, LOG_BETA=-0.105, LOG_SQUARE_BETA=-0.001)
-assert cubin(adamw.adamw_kernel, 4, BLOCK=1024, **betas)
 shape = dict(D=7, HIDDEN=(20, 6, 9), PADDED=(32, 16, 16), BLOCK=16, DROPS=True, PRECISION="tf32x3")
 assert cubin(relu_network.scores_kernel, 4, INPUTS=32, **shape)
 assert cubin(relu_network.slopes_kernel, 4, **shape)
