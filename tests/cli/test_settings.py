@@ -47,7 +47,7 @@ def test_settings_of_a_model_go_to_the_methods_whose_model_has_them():
         ({"gamma": "0.5"}, "pg-rank has no setting 'gamma'; it is a setting of BanditRank"),
         (
             {"model.epochs": "4"},
-            "MLP has no setting 'epochs'. Known: hidden, dropout, query_context. Settings of training, such as epochs",
+            "MLP has no setting 'epochs'. Known: hidden, dropout, query_context, initial_range. Settings of training, such as epochs",
         ),
         ({"model": "linear", "model.hidden": "4"}, "Linear has no setting 'hidden'"),
         ({"epochs.hidden": "4"}, "the setting 'epochs' has no settings of its own"),

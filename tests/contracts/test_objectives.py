@@ -98,7 +98,6 @@ def test_samples_come_from_the_generator_and_leave_the_global_one_alone(name):
 UNREAD = {
     "PolicyGradient": [({"num_samples": 4}, "num_samples=4"), ({"control": "mean"}, "control='mean'")],
     "Hybrid": [
-        ({"gamma": 0.0}, "num_samples=4"),
         ({"gamma": 1.0, "loss": "softmax"}, "loss='softmax'"),
     ],
     "FairPolicyGradient": [

@@ -251,10 +251,6 @@ UNREAD = {
         ({"estimator": "exact", "num_samples": 4}, "num_samples", "rankings are drawn"),
     ],
     "bandit-rank": [
-        ({"gamma": 0.0, "epsilon": 0.2}, "epsilon", "gamma is above 0"),
-        ({"gamma": 0.0, "num_samples": 2}, "num_samples", "gamma is above 0"),
-        ({"gamma": 0.0, "control": "mean"}, "control", "gamma is above 0"),
-        ({"gamma": 0.0, "max_positions": 3}, "max_positions", "gamma is above 0"),
         ({"gamma": 1.0, "loss": "softmax"}, "loss", "gamma is below 1"),
     ],
     "fair-pg-rank": [
@@ -275,8 +271,7 @@ UNREAD = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_changed_setting_that_nothing_reads_is_refused(name):
     unread = list(UNREAD.get(name, []))
-    if RANKERS[name].learns_from_texts:
-        unread.append(({"model": "mcan", "scaling": "none"}, "scaling", "the model reads features"))
+    unread.append(({"model": "mcan", "scaling": "none"}, "scaling", "the model reads features"))
     for settings, setting, condition in unread:
         message = f"{setting}=.* would not be read: it is read only when {condition}"
         with pytest.raises(rp.RankPolicyError, match=message):

@@ -14,6 +14,8 @@ def test_golden_values():
     assert merit_of(LABELS, "exp2").tolist() == [pytest.approx([0, math.sqrt(2) - 1, 1, 7])]
     assert merit_of(LABELS, "binary").tolist() == [[0, 0, 1, 1]]
     assert merit_of(LABELS, "log1p").tolist() == [pytest.approx([0, math.log(1.5), math.log(2), math.log(4)])]
+    assert merit_of(LABELS, "sqrt").tolist() == [pytest.approx([0, math.sqrt(0.5), 1, math.sqrt(3)])]
+    assert merit_of(LABELS, "square").tolist() == [pytest.approx([0, 0.25, 1, 9])]
     assert merit_of(LABELS, lambda labels: labels + 1).tolist() == [[1, 1.5, 2, 4]]
 
 

@@ -16,11 +16,11 @@ def pairs(query_of_pair=(0, 0, 1, 1), item_of_pair=(0, 1, 2, 0), queries=QUERIES
     )
 
 
-def network(compression="sum"):
+def network(compression="sum", head="highway"):
     torch.manual_seed(0)
     vectors = torch.randn(9, 3)
     vectors[0] = 0
-    return MCANNetwork(vectors, recurrent=4, hidden=(5, 5), compression=compression).eval()
+    return MCANNetwork(vectors, recurrent=4, hidden=(5, 5), compression=compression, head=head).eval()
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -75,8 +75,9 @@ def by_hand(model, query, item):
     return model.head(torch.cat([h_q, h_a, h_q * h_a, h_q - h_a])[None])[0]
 
 
-def test_scores_follow_the_formulas():
-    model = network("sum")
+@pytest.mark.parametrize("head", ["highway", "plain"])
+def test_scores_follow_the_formulas(head):
+    model = network("sum", head)
     expected = torch.stack([by_hand(model, QUERIES[q], ITEMS[a]) for q, a in ((0, 0), (0, 1), (1, 2), (1, 0))])
     torch.testing.assert_close(model(pairs()), expected)
 
@@ -117,3 +118,22 @@ def test_neural_compression_is_a_rectified_weighted_sum():
 def test_an_unknown_compression_is_refused():
     with pytest.raises(RankPolicyError, match=r"Unknown compression 'som'\. Did you mean 'sum'"):
         MCAN(compression="som")
+
+
+def test_a_plain_head_is_relu_layers_and_a_weighted_sum():
+    head = network(head="plain").head
+    first, second = (layer for layer in head.hidden if isinstance(layer, torch.nn.Linear))
+    joined = torch.randn(2, 32, generator=torch.Generator().manual_seed(0))
+    expected = torch.relu(torch.relu(joined @ first.weight.T + first.bias) @ second.weight.T + second.bias)
+    torch.testing.assert_close(head(joined), (expected @ head.output.weight.T + head.output.bias)[:, 0])
+    assert MCAN(head="plain", hidden=(8, 4)).hidden == (8, 4)  # widths of a plain head may differ
+    with pytest.raises(RankPolicyError, match="all equal"):
+        MCAN(hidden=(8, 4))
+    with pytest.raises(RankPolicyError, match="dropout_after_projection=True would not be read"):
+        MCAN(head="plain", dropout_after_projection=True)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_dropout_follows_the_projection_of_the_head_only_where_it_is_asked_to(drops):
+    model = MCANNetwork(torch.zeros(3, 3), recurrent=2, hidden=(4,), dropout=0.5, drops_projection=drops)
+    assert model.head.dropout.threshold == (128 if drops else 0)

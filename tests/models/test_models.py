@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from rankpolicy import RankPolicyError
-from rankpolicy.models import MODELS, Average, as_model
-from rankpolicy.models.highway import HighwayLayer
+from rankpolicy.models import MLP, MODELS, Average, Linear, as_model
+from rankpolicy.models.highway import HighwayLayer, HighwayNetwork
 from rankpolicy.models.layers import ByteDropout
 
 OF_SINGLE_ITEMS = [name for name in MODELS if getattr(MODELS[name](), "context", None) == "none"]
@@ -26,6 +26,47 @@ def test_highway_layer_mixes_transform_and_carry():
             linear.bias.fill_(bias)
     # H(3) = relu(2 * 3 + 1) = 7, T = sigmoid(0) = 0.5: 0.5 * 7 + 0.5 * 3
     assert layer(torch.tensor([[3.0]])).item() == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_dropout_after_the_projection_of_a_highway_network(drops):
+    """With gates closed and output weights of 1 the score is the sum of the projected values: 8 of 1, or some of 2 in training."""
+    network = HighwayNetwork(3, hidden=(8,), dropout=0.5, drops_projection=drops)
+    with torch.no_grad():
+        for linear, weight, bias in (
+            (network.projection, 0.0, 1.0),
+            (network.layers[0].gate, 0.0, -1e4),
+            (network.output, 1.0, 0.0),
+        ):
+            linear.weight.fill_(weight)
+            linear.bias.fill_(bias)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        scores = network.train()(torch.zeros(1000, 3))
+    if drops:
+        assert {2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0} <= set(scores.tolist()) <= set(range(0, 18, 2))
+        assert scores.mean().item() == pytest.approx(8.0, abs=4 * (8 / 1000) ** 0.5)
+    else:
+        assert set(scores.tolist()) == {8.0}
+    assert set(network.eval()(torch.zeros(5, 3)).tolist()) == {8.0}
+
+
+@pytest.mark.parametrize(("model", "bound"), [(Linear, 0.001), (MLP, 1 / 32)])
+def test_initial_weights_are_drawn_from_the_range_of_the_paper(model, bound):
+    """Uniform in (-0.001, 0.001) for linear models, in (-1/32, 1/32) for networks (Singh & Joachims 2019, appendix B.4)."""
+    drawn, again, usual = (
+        model(initial_range=value).new_network_of(700, generator=torch.Generator().manual_seed(0))
+        for value in (bound, bound, None)
+    )
+    weights, same, others = (
+        torch.cat([weight.detach().flatten() for weight in network.parameters()]) for network in (drawn, again, usual)
+    )
+    assert torch.equal(weights, same)
+    assert 0.99 * bound < weights.abs().max() < bound
+    assert weights.square().mean().item() == pytest.approx(bound**2 / 3, rel=0.1)
+    assert others.abs().max() > bound
+    with pytest.raises(RankPolicyError, match="initial_range must be above 0"):
+        model(initial_range=0.0)
 
 
 def test_a_new_highway_layer_carries_most_of_its_input():

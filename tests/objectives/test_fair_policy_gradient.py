@@ -52,6 +52,33 @@ def test_under_a_bound_sampled_gradients_are_on_average_the_exact_ones(fairness)
     )
 
 
+@pytest.mark.parametrize("reward", ["ap", "rr", "err", "mean(ap, ndcg@2)"])
+@pytest.mark.parametrize("fairness", ["group", "individual", GroupExposure(parity=0.5)])
+def test_gumbel_gradients_of_any_cascade_are_those_of_enumeration(reward, fairness):
+    """The gradient of mean E[reward] - strength * disparity over all rankings, by central differences; the disparity is exact."""
+    measure, strength, step = rp.metrics.parse_metric(reward), 2.0, 1e-4
+    objective = FairPolicyGradient(
+        reward=reward, fairness=fairness, strength=strength, num_groups=2, estimator="gumbel", num_samples=400
+    )
+
+    def worth(scores):
+        aim = rp.fairness.as_aim(fairness)
+        if getattr(aim, "parity", 0):
+            bias = aim.position_bias(4, dtype=torch.float64)
+            offsets = parity_offsets(scores, BATCH.mask, BATCH.groups, num_groups=2, rank_weights=bias).values
+            scores = scores + aim.parity * offsets
+        return enumerated(scores, aim, strength, measure)
+
+    steps = step * torch.eye(8, dtype=torch.float64).view(8, 2, 4)
+    expected = torch.tensor([(worth(SCORES + each) - worth(SCORES - each)) / (2 * step) for each in steps]).view(2, 4)
+    generator = torch.Generator().manual_seed(0)
+    gradients = torch.stack([-gradient_of(objective, generator) for _ in range(30)])
+    error = gradients.std(0) / 30**0.5
+    assert ((gradients.mean(0) - expected).abs() <= 4 * error + 1e-3).all()
+    value = objective(SCORES, BATCH, generator=generator)
+    assert float(value.report) == pytest.approx(worth(SCORES), abs=0.02)
+
+
 def test_the_augmented_lagrangian_is_that_of_enumeration():
     """U - (max(0, λ + c (D - δ))² - λ²) / 2c, D the mean disparity over the queries that have one."""
     aim = GroupExposure()

@@ -27,6 +27,8 @@ MERITS: dict[str, MeritFunction] = {
     "exp2": lambda labels: torch.exp2(labels) - 1,
     "identity": lambda labels: labels,
     "log1p": torch.log1p,
+    "sqrt": torch.sqrt,
+    "square": torch.square,
 }
 
 

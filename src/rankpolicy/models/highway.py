@@ -12,7 +12,7 @@ from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import context_of_query, dropout_rate, hidden_layers
+from rankpolicy.models.shared_settings import context_of_query, dropout_after_projection, dropout_rate, hidden_layers
 from rankpolicy.types import RankPolicyError
 
 
@@ -43,17 +43,19 @@ class HighwayNetwork(nn.Module):
         *,
         hidden: tuple[int, ...] = (92, 92, 92),
         dropout: float = 0.0,
+        drops_projection: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         width = hidden[0]
+        self.dropout = ByteDropout(dropout if drops_projection else 0.0)
         self.projection = layers.linear(num_features, width, generator=generator)
         self.layers = nn.Sequential(*(HighwayLayer(width, dropout=dropout, generator=generator) for _ in hidden))
         self.output = layers.linear(width, 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""
-        scores: Tensor = self.output(self.layers(torch.relu(self.projection(features)))).squeeze(-1)
+        scores: Tensor = self.output(self.layers(self.dropout(torch.relu(self.projection(features))))).squeeze(-1)
         return scores
 
 
@@ -75,6 +77,7 @@ class Highway(FeatureModel):
 
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each highway layer; all must be equal.")
     dropout: float = dropout_rate(0.3)
+    dropout_after_projection: bool = dropout_after_projection()
     query_context: str = context_of_query()
 
     @property
@@ -86,4 +89,10 @@ class Highway(FeatureModel):
         check_equal_widths(self.hidden)
 
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> HighwayNetwork:
-        return HighwayNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)
+        return HighwayNetwork(
+            num_features,
+            hidden=self.hidden,
+            dropout=self.dropout,
+            drops_projection=self.dropout_after_projection,
+            generator=generator,
+        )

@@ -30,6 +30,13 @@ def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: t
     return layer
 
 
+def drawn_within(network: nn.Module, bound: float | None, *, generator: torch.Generator | None) -> None:
+    """Draw all weights and biases of a network anew, uniformly from (-bound, bound); None leaves them."""
+    if bound is not None:
+        for weight in network.parameters():
+            nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+
 def lstm(num_inputs: int, width: int, *, bidirectional: bool = False, generator: torch.Generator | None) -> nn.LSTM:
     """One batch-first LSTM layer; weights and biases are uniform within 1 / sqrt(width) of 0."""
     layer = nn.LSTM(num_inputs, width, batch_first=True, bidirectional=bidirectional, device="meta")

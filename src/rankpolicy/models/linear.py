@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
 from rankpolicy.models.model import FeatureModel
+from rankpolicy.models.shared_settings import initial_range
 
 
 class LinearNetwork(nn.Module):
@@ -30,9 +31,13 @@ class LinearNetwork(nn.Module):
 @documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(FeatureModel):
-    """A weighted sum of the features: score = w . x + b. It has no settings."""
+    """A weighted sum of the features: score = w . x + b."""
 
     name: ClassVar[str] = "linear"
 
+    initial_range: float | None = initial_range()
+
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> LinearNetwork:
-        return LinearNetwork(num_features, generator=generator)
+        network = LinearNetwork(num_features, generator=generator)
+        layers.drawn_within(network, self.initial_range, generator=generator)
+        return network

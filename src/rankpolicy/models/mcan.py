@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +16,15 @@ from rankpolicy.models import layers
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
 from rankpolicy.models.inputs.words import WordInputs
 from rankpolicy.models.layers import ByteDropout, joined_pair, masked_max, masked_mean, run_lstm
+from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
-from rankpolicy.models.shared_settings import dropout_rate, hidden_layers, longest_text, recurrent_width
+from rankpolicy.models.shared_settings import (
+    dropout_after_projection,
+    dropout_rate,
+    hidden_layers,
+    longest_text,
+    recurrent_width,
+)
 
 NUM_CASTS = 4  # max, mean, alignment, intra
 HINTS_OF_A_CAST = 3  # of the concatenation, the product and the difference
@@ -97,7 +104,7 @@ class MCANNetwork(nn.Module):
     x_i an attended vector: its own text pooled by softmax_i(max_j S_ij); pooled by softmax_i(mean_j S_ij); the words of the other text
     aligned to it, sum_j softmax_j(S_ij) y_j; the words of its own text, sum_j softmax_j((M x_i + m) . x_j) x_j. Each is cast into three
     numbers. Words with their twelve hints go through an LSTM, then [mean; max] over words; the vectors
-    of the two texts are joined as [h_q; h_a; h_q * h_a; h_q - h_a] for a highway network.
+    of the two texts are joined as [h_q; h_a; h_q * h_a; h_q - h_a] for a highway network or, with the head "plain", for relu layers.
     """
 
     reads_padded_pairs: ClassVar[bool] = True  # without a look at the device, so that a CUDA graph can hold it
@@ -110,6 +117,8 @@ class MCANNetwork(nn.Module):
         hidden: tuple[int, ...] = (200, 200),
         compression: str = "sum",
         dropout: float = 0.0,
+        head: str = "highway",
+        drops_projection: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -121,7 +130,12 @@ class MCANNetwork(nn.Module):
         self.casts = nn.ModuleList(Cast(size, compression, generator=generator) for _ in range(NUM_CASTS))
         self.lstm = layers.lstm(size + NUM_CASTS * HINTS_OF_A_CAST, recurrent, generator=generator)
         self.dropout = ByteDropout(dropout)
-        self.head = HighwayNetwork(4 * 2 * recurrent, hidden=hidden, dropout=dropout, generator=generator)
+        shape: dict[str, Any] = {"hidden": hidden, "dropout": dropout, "generator": generator}
+        self.head: nn.Module = (
+            HighwayNetwork(4 * 2 * recurrent, drops_projection=drops_projection, **shape)
+            if head == "highway"
+            else MLPNetwork(4 * 2 * recurrent, **shape)
+        )
 
     def forward(self, pairs: TextPairs | PaddedPairs) -> Tensor:
         """pairs -> scores (pairs,)"""
@@ -174,7 +188,10 @@ class MCAN(Model):
 
     recurrent: int = recurrent_width()
     hidden: tuple[int, ...] = hidden_layers(
-        (64, 64), "Width of each layer of the highway network at the end; all must be equal."
+        (64, 64), "Width of each layer of the network at the end; those of a highway network must be equal."
+    )
+    head: str = setting(
+        "highway", """The network at the end: "highway", or "plain" relu layers.""", choices=("highway", "plain")
     )
     compression: str = setting(
         "sum",
@@ -182,6 +199,9 @@ class MCAN(Model):
         choices=COMPRESSIONS,
     )
     dropout: float = dropout_rate(0.3)
+    dropout_after_projection: bool = dropout_after_projection(
+        read_when=ReadWhen(condition='head is "highway"', holds=lambda model: model.head == "highway")
+    )
     embeddings: str | None = setting(None, "File of word vectors in GloVe's text format; None draws random ones.")
     embedding_size: int = setting(
         100,
@@ -195,7 +215,8 @@ class MCAN(Model):
     max_tokens: int = longest_text(3)
 
     def _check_together(self) -> None:
-        check_equal_widths(self.hidden)
+        if self.head == "highway":
+            check_equal_widths(self.hidden)
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> WordInputs:
         return WordInputs.fit(
@@ -216,5 +237,7 @@ class MCAN(Model):
             hidden=self.hidden,
             compression=self.compression,
             dropout=self.dropout,
+            head=self.head,
+            drops_projection=self.dropout_after_projection,
             generator=generator,
         )

@@ -12,7 +12,7 @@ from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers
+from rankpolicy.models.shared_settings import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers, initial_range
 
 
 class MLPNetwork(nn.Module):
@@ -56,6 +56,7 @@ class MLP(FeatureModel):
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each hidden layer; () is a linear network.")
     dropout: float = dropout_rate(0.3, read_when=HAS_LAYERS)
     query_context: str = context_of_query(read_when=HAS_LAYERS)
+    initial_range: float | None = initial_range()
 
     @property
     def context(self) -> Literal["none", "mean"]:
@@ -63,4 +64,6 @@ class MLP(FeatureModel):
         return "mean" if self.query_context == "mean" else "none"
 
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> MLPNetwork:
-        return MLPNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)
+        network = MLPNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)
+        layers.drawn_within(network, self.initial_range, generator=generator)
+        return network

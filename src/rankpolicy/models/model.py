@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -117,7 +117,7 @@ class FeatureModel(Model):
         return self.new_network_of(inputs.num_columns, generator=generator)
 
 
-def as_model(model: Any, *, reads: Collection[str] = ("features", "texts")) -> Model:
+def as_model(model: Any) -> Model:
     """The model that a ranker's setting ``model`` stands for.
 
     Parameters
@@ -125,13 +125,11 @@ def as_model(model: Any, *, reads: Collection[str] = ("features", "texts")) -> M
     model
         A name of ``MODELS``, a value such as ``MLP(hidden=(32,))``, what its ``to_dict()`` gave, a torch module, or a function of the
         number of features that makes one.
-    reads
-        What the model may read: "features", "texts" or both.
 
     >>> as_model("linear")
-    Linear()
+    Linear(initial_range=None)
     >>> as_model({"name": "mlp", "hidden": [8]})
-    MLP(hidden=(8,), dropout=0.3, query_context='none')
+    MLP(hidden=(8,), dropout=0.3, query_context='none', initial_range=None)
     >>> as_model("mlpp")
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown model 'mlpp'. Did you mean 'mlp'? Known: linear, mlp, highway, ...
@@ -140,17 +138,12 @@ def as_model(model: Any, *, reads: Collection[str] = ("features", "texts")) -> M
 
     if isinstance(model, str) or (isinstance(model, dict) and "name" in model):
         name, settings = (model, {}) if isinstance(model, str) else (model["name"], model)
-        if name not in MODELS or MODELS[name].reads not in reads:
-            names = [name for name in MODELS if len(reads) > 1 or MODELS[name].reads in reads]
-            raise RankPolicyError(unknown_name("model", name, names))
+        if name not in MODELS:
+            raise RankPolicyError(unknown_name("model", name, MODELS))
         if isinstance(model, str):
             return with_defaults(MODELS[name])
         return MODELS[name](**{key: value for key, value in settings.items() if key != "name"})
     if isinstance(model, Model):
-        if model.reads not in reads:
-            raise RankPolicyError(
-                f"this ranker needs a model that reads {' or '.join(reads)}; {model} reads {model.reads}."
-            )
         return model
     if isinstance(model, type) and issubclass(model, Model):
         raise RankPolicyError(f"model must be a value, with parentheses: rp.models.{model.__name__}(); got the class.")

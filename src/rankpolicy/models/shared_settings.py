@@ -21,6 +21,19 @@ def dropout_rate(default: float, *, read_when: ReadWhen | None = None) -> Any:
     return setting(default, help, at_least=0, below=1, read_when=read_when)
 
 
+def initial_range() -> Any:
+    """The range of initial weights."""
+    help = """Initial weights and biases are drawn uniformly from (-r, r), such as 0.001 (Singh & Joachims 2019, appendix B.4); None: from
+    (-1 / sqrt(inputs), 1 / sqrt(inputs)) of each layer."""
+    return setting(None, help, above=0)
+
+
+def dropout_after_projection(*, read_when: ReadWhen | None = None) -> Any:
+    """Whether dropout follows the first layer of a highway network."""
+    help = "Whether dropout also follows the projection to the width of the highway layers (Gampa & Fujita 2019: all layers)."
+    return setting(False, help, read_when=read_when)
+
+
 def context_of_query(*, read_when: ReadWhen | None = None) -> Any:
     """What a network of single items reads of the query."""
     help = """What an item's score knows of the other items of its query: "none", or "mean", with which each feature's difference from

@@ -13,7 +13,7 @@ from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.display import short_repr
 from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
-from rankpolicy.gradients import exposure_gradient, reinforce
+from rankpolicy.gradients import exposure_gradient, gumbel, reinforce
 from rankpolicy.gradients.controls import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
@@ -22,7 +22,7 @@ from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
 from rankpolicy.types import RankPolicyError
 
-_ESTIMATORS = ("exact", "reinforce")
+_ESTIMATORS = ("exact", "gumbel", "reinforce")
 _IS_BIAS: dict[tuple[str, int, str, int], bool] = {}
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
@@ -41,7 +41,7 @@ class FairValue:
     __repr__ = short_repr
 
 
-_DRAWS = ReadWhen(condition='estimator is "reinforce"', holds=lambda owner: owner.estimator == "reinforce")
+_DRAWS = ReadWhen(condition='estimator is "reinforce" or "gumbel"', holds=lambda owner: owner.estimator != "exact")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,13 +67,14 @@ class FairPolicyGradientSettings:
     )
     estimator: str = setting(
         "exact",
-        """How the gradient is computed: "exact", or "reinforce" by sampling, as in the paper, which is noisier.""",
+        """How the gradient is computed: "exact" (metrics that are sums over items, such as ndcg); "gumbel" (these, and ap, rr, err), which
+        samples the utility and keeps the disparity exact; or "reinforce" (anything), as in the paper, which is noisier.""",
         choices=_ESTIMATORS,
     )
     num_samples: int = setting(
         10,
-        """Rankings drawn per query and step; from each reward the mean reward of the others is subtracted. More samples, less noise and
-        more time.""",
+        """Rankings drawn per query and step; for "reinforce", from each reward the mean reward of the others is subtracted. More samples,
+        less noise and more time.""",
         at_least=2,
         read_when=_DRAWS,
     )
@@ -311,7 +312,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     ) -> FairValue:
         if self.estimator == "reinforce":
             return self._sampled(scores, batch, generator)
-        return self._exact(scores, batch, guess)
+        return self._exact(scores, batch, guess, generator)
 
     def disparity(self, exposure: Tensor, batch: Batch) -> Disparity:
         """The disparity of each query.
@@ -332,7 +333,10 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             query_weights=batch.query_weights,
         )
 
-    def _exact(self, scores: Tensor, batch: Batch, guess: Tensor | None) -> FairValue:
+    def _exact(
+        self, scores: Tensor, batch: Batch, guess: Tensor | None, generator: torch.Generator | None
+    ) -> FairValue:
+        """With the disparity and its gradient exact; the utility is so too, unless the estimator draws rankings."""
         bias = self._bias(scores)
         if guess is None:
             exposure = self._exposure(scores, batch.mask, bias)
@@ -341,7 +345,13 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
+        if self.estimator == "gumbel":
+            sampled = gumbel(
+                scores, batch.labels, batch.mask, reward=self.reward, num_samples=self.num_samples, generator=generator
+            )
+            # A query that the conventions leave out of means has the value NaN.
+            utility, gradient = sampled.reward.nan_to_num(nan=0.0), sampled.gradient
+        for term, (rank_weights, item_values) in enumerate(() if self.estimator == "gumbel" else self._forms(batch)):
             if self._is_bias(rank_weights, bias, term):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values

@@ -20,10 +20,6 @@ from rankpolicy.objectives.reward_weights import with_trained_weights
 from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.objectives.value import ObjectiveValue
 
-_USES_REWARD = ReadWhen(
-    condition="gamma is above 0, so that the reward is part of the loss", holds=lambda owner: owner.gamma > 0
-)
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HybridSettings:
@@ -36,7 +32,7 @@ class HybridSettings:
     )
     gamma: float = setting(
         0.5,
-        "Share of the reward in the loss; the rest is the supervised loss. 1 is the reward alone.",
+        "Share of the reward in the loss; the rest is the supervised loss. 1 is the reward alone; at 0 it is only measured.",
         at_least=0,
         at_most=1,
     )
@@ -54,10 +50,9 @@ class HybridSettings:
         30,
         "Lists drawn per query and step. More samples, less noise and more time; 10 to 50 is usual.",
         at_least=1,
-        read_when=_USES_REWARD,
     )
     max_positions: int | None = setting(
-        40, "Length of the lists drawn in training; None draws whole lists.", at_least=1, read_when=_USES_REWARD
+        40, "Length of the lists drawn in training; None draws whole lists.", at_least=1
     )
     epsilon: float | Any = setting(
         0.1,
@@ -66,20 +61,17 @@ class HybridSettings:
         rankpolicy.objectives.DecayingExploration(share=0.3, decay=0.8).""",
         at_least=0,
         at_most=1,
-        read_when=_USES_REWARD,
     )
     control: str = setting(
         "greedy",
         """What is subtracted from the reward of a sampled list to lower the noise: the reward of the sorted list ("greedy"), the mean
         reward of the other samples ("leave_one_out"), of all samples ("mean"), or nothing ("none").""",
         choices=CONTROLS,
-        read_when=_USES_REWARD,
     )
 
     def check_together(self) -> None:
         """Refuse fewer samples than the control variate needs."""
-        if self.gamma > 0:
-            check_control(self.control, self.num_samples)
+        check_control(self.control, self.num_samples)
 
 
 @documented

@@ -23,7 +23,7 @@ class AimOptions(MeasuredBias):
     ----------
     fairness : group|individual
         Disparity between groups, or between single items.
-    merit : identity|exp2|binary|log1p
+    merit : identity|exp2|binary|log1p|sqrt|square
         The merit of an item as a function of its label.
     rank_weights : log2|inverse|geometric|NUMBERS
         How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3; or measured,

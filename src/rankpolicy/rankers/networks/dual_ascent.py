@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import Batch, RaggedTensors
-from rankpolicy.data.rows import joined
+from rankpolicy.models.average import scores_of_all
 from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
@@ -97,12 +97,12 @@ def fit_by_dual_ascent(
     epochs: list[BoundedEpoch] = []
 
     def score(scores: Tensor) -> float:
-        of_training, of_validation = scores[: len(whole.features)], scores[len(whole.features) :]
-        value = measured.measure(whole.padding.pad(of_training.cpu().double()), whole)
+        value = measured.measure(whole.padding.pad(scores.cpu().double()), whole)
         disparity = value.disparity.weighted_mean(whole.query_weights) if value.disparity.num_counted else 0.0
-        utility = (
-            float(whole.mean_over_queries(value.utility)) if validation is None else validation.score(of_validation)
-        )
+        if validation is None:
+            utility = float(whole.mean_over_queries(value.utility))
+        else:
+            utility = validation.score(scores_of_all(network, validation.features))
         epochs.append(BoundedEpoch(ascent.price, disparity, utility, ascent.is_close(disparity)))
         is_met = ascent.is_met_by(disparity)
         ascent.observe(disparity)
@@ -113,17 +113,13 @@ def fit_by_dual_ascent(
             return None
         return report_epoch(epoch, {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity})
 
-    features = whole.features.float().to(train.features.device)
-    if validation is not None:
-        held_out = validation.features
-        features = joined([features, *([held_out] if isinstance(held_out, Tensor) else held_out.blocks())])
     state = fit_network(
         network,
         train,
         ascent,
         settings=replace(settings, patience=None),
         generator=generator,
-        validation=Validation(features, score, "utility"),
+        validation=Validation(train.features, score, "utility"),
         report_epoch=report,
     )
     return epochs, state.best_epoch

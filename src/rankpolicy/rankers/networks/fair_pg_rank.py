@@ -14,6 +14,7 @@ from torch import nn
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.settings import ReadWhen, documented, setting, setting_of, share_settings
 from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import FairnessAim, as_aim, encode_groups, parity_offsets
@@ -62,16 +63,9 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
 
     name: ClassVar[str] = "fair-pg-rank"
     ranks_by_sorting: ClassVar[bool] = False
-    learns_from_texts: ClassVar[bool] = False
     value_settings: ClassVar[dict[str, ValueKind[Any]]] = {"fairness": FAIRNESS}
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
-    reward: Any = setting_of(
-        FairPolicyGradientSettings,
-        "reward",
-        help="""Utility to maximise: a metric that is a sum over items, as dcg and ndcg are, or a mix of such metrics. ``report_`` gives
-        its exact value.""",
-    )
     strength: float = setting_of(
         FairPolicyGradientSettings,
         "strength",
@@ -80,14 +74,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     max_disparity: float | None = setting(
         None, "Bound on the mean disparity of the training data, in place of strength; None: no bound.", at_least=0
     )
-    model: Any = setting_of(
-        NetworkRanker,
-        "model",
-        default="linear",
-        help="""The network: a name ("linear", "mlp", "highway", "list-transformer"), a value with settings such as
-        rp.models.MLP(hidden=(32,)), a torch module from features (items, features) to scores (items,), or a function of the number of
-        features that makes one.""",
-    )
+    model: Any = setting_of(NetworkRanker, "model", default="linear")
     scaling: str = setting_of(NetworkRanker, "scaling", default="standardize")
     epochs: int = setting_of(
         NetworkRanker, "epochs", help="Passes over the training data; for a linear model, most iterations of L-BFGS."
@@ -141,7 +128,11 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         self._used_strength = self.strength if self.max_disparity is None else 0.0
         self._num_groups = num_groups_of(train, fairness=self._aim.name)
         inputs = self._inputs_for(train, options)
-        everything = options.shared.once(("everything", id(inputs)), train, lambda: _whole_batch(train, inputs))
+        everything = options.shared.once(
+            ("everything", id(inputs)),
+            train,
+            lambda: _whole_batch(RaggedTensors.of(train, inputs.read(train), torch.device("cpu"))),
+        )
         if self._trains_on_all_queries:
             options.refuse_checkpoint("a linear FairPGRank keeps no checkpoints: it is trained in one go.")
             yield from self._fit_linear(self._objective(train), everything, inputs, options)
@@ -250,13 +241,14 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         """Validation by the objective itself, unless a metric is asked for."""
         if self.valid_metric != "objective":
             return super()._validation(valid, inputs, device)
-        batch = _whole_batch(valid, inputs)
+        tensors = RaggedTensors.of(valid, inputs.read(valid), torch.device("cpu"))
+        batch = _whole_batch(tensors)
         objective = replace(self._objective(valid), entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
             return float(objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch))
 
-        return Validation(batch.features.float().to(device), score, "objective")
+        return Validation(tensors.features.to(device), score, "objective")
 
     @property
     def _needs_queries(self) -> bool:
@@ -300,8 +292,9 @@ def _disparity_of(network: nn.Module, batch: Batch, objective: FairPolicyGradien
     return disparity.weighted_mean(batch.query_weights)
 
 
-def _whole_batch(dataset: RankingDataset, inputs: NetworkInputs) -> Batch:
-    """All queries in float64, where quadrature and line search are smooth."""
-    batch = RaggedTensors.of(dataset, inputs.read(dataset), torch.device("cpu")).batch(np.arange(dataset.num_queries))
+def _whole_batch(tensors: RaggedTensors) -> Batch:
+    """All queries, with numbers in float64, where quadrature and line search are smooth."""
+    batch = tensors.batch(np.arange(len(tensors.offsets) - 1))
     weights = None if batch.query_weights is None else batch.query_weights.double()
-    return replace(batch, features=batch.features.double(), labels=batch.labels.double(), query_weights=weights)
+    features = batch.features if isinstance(batch.features, TextPairs) else batch.features.double()
+    return replace(batch, features=features, labels=batch.labels.double(), query_weights=weights)

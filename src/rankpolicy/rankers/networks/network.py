@@ -61,7 +61,6 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     uses_query_weights: ClassVar[bool] = True
     learns_from_relevances: ClassVar[bool] = True
-    learns_from_texts: ClassVar[bool] = True
 
     model: Any = setting(
         "mlp",
@@ -92,17 +91,13 @@ class NetworkRanker(Ranker, TrainingSettings):
     )
 
     def _check_settings(self) -> None:
-        as_model(self.model, reads=self._readable)
+        as_model(self.model)
         super()._check_settings()
         check_betas(self.betas)
 
     @property
-    def _readable(self) -> tuple[str, ...]:
-        return ("features", "texts") if self.learns_from_texts else ("features",)
-
-    @property
     def _model(self) -> Model:
-        return as_model(self.model, reads=self._readable)
+        return as_model(self.model)
 
     def _nested_settings(self) -> Mapping[str, Any]:
         nested = super()._nested_settings()
