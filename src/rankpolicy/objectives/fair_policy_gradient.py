@@ -22,7 +22,7 @@ from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
 from rankpolicy.types import RankPolicyError
 
-_ESTIMATORS = ("exact", "gumbel", "reinforce")
+_ESTIMATORS = ("exact", "reinforce", "gumbel")
 _IS_BIAS: dict[tuple[str, int, str, int], bool] = {}
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
