@@ -146,7 +146,7 @@ FEATURES = rp.make_web_search(4, num_features=8)
         ),
         (lambda mcan: rp.RankSVM().fit(TRAIN), "reads features; training data has none, only texts"),
         (lambda mcan: rp.FairPGRank().fit(TRAIN), "reads features; training data has none, only texts"),
-        (lambda mcan: rp.FairPGRank(model="mcan").fit(TRAIN), "Unknown model 'mcan'. Known: linear, mlp, highway"),
+        (lambda mcan: rp.FairPGRank(model="mcan").fit(FEATURES), "reads texts; training data has 8 features"),
         (lambda mcan: mcan.rank_texts("where?", []), "every query must have at least one item"),
         (lambda mcan: mcan.rank_texts("where?", ["here", ""]), "every item must have a text; item 1 has ''"),
         (lambda mcan: mcan.rank_texts("where?", "here"), "items must be a list of texts; got 'here'"),
