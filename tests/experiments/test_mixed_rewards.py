@@ -16,7 +16,7 @@ def test_weights_are_all_multiples_that_add_up_to_one():
 
 def test_the_mix_with_the_best_validation_score_is_kept():
     settings = {"epochs": 2, "num_samples": 4, "num_networks": 1, "model": "linear", "valid_metric": "ndcg@5"}
-    selection = fit_best_mix(BanditRank, settings, DATA[:40], DATA[40:], metrics=["ap", "ndcg@5"], parts=2)
+    selection = fit_best_mix(BanditRank, settings, DATA[:40], DATA[40:], metrics=["ap", "ndcg@5"], denominator=2)
     assert [tried["reward"] for tried, _ in selection.tried] == ["1*ap", "0.5*ap + 0.5*ndcg@5", "1*ndcg@5"]
     scores = [score for _, score in selection.tried]
     assert selection.ranker.best_score_ == max(scores)

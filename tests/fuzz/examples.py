@@ -418,7 +418,7 @@ def calls() -> dict[str, Call]:
         ),
         "settings_to_try": _call(rp.experiments.settings_to_try, ranker_class=rp.PGRank, settings={}),
         "methods_to_run": _call(rp.experiments.methods_to_run, methods=["pg-rank"]),
-        "reward_mixes": _call(rp.experiments.reward_mixes, metrics=["map", "ndcg@10"], parts=2),
+        "reward_mixes": _call(rp.experiments.reward_mixes, metrics=["map", "ndcg@10"], denominator=2),
         "hypervolume": _call(
             rp.experiments.hypervolume,
             points=[rp.experiments.UtilityDisparity(0.5, 0.1)],

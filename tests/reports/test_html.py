@@ -13,7 +13,7 @@ CSS = (files("rankpolicy.reports") / "templates" / "report.css").read_text(encod
 
 
 def test_a_page_loads_nothing_and_runs_nothing():
-    page = html_page("Title", "Lead.", [Section(title="Part", parts=("<p>x</p>",))])
+    page = html_page("Title", "Lead.", [Section(title="Part", fragments=("<p>x</p>",))])
     assert not re.search(r"https?://|<script|<link|@import|url\(", page)
     assert CSS in page
     assert "<h2>Part</h2>" in page

@@ -3,12 +3,13 @@ import re
 import numpy as np
 import pytest
 
+from rankpolicy.cli.tradeoff import tradeoff_csv
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 from rankpolicy.fairness import GroupExposure
 from rankpolicy.reports import RunRecord, figures
-from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_csv, tradeoff_figure, tradeoff_page
+from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_figure, tradeoff_page
 
 TEST = make_fair_synthetic(8, 5, random_state=1)
 

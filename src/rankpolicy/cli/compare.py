@@ -11,26 +11,18 @@ import typer
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.comparison_tables import show_comparison
 from rankpolicy.cli.support.method_settings import parse_methods
-from rankpolicy.cli.support.output import (
-    Run,
-    check_per_query,
-    facts_of_datasets,
-    facts_of_file,
-    note,
-    print_json,
-    write_frame,
-)
-from rankpolicy.cli.support.terminal import show
+from rankpolicy.cli.support.output import check_per_query, facts_of_datasets, facts_of_file, write_frame
+from rankpolicy.cli.support.run import Run
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
     from rankpolicy.evaluation import MetricTable
     from rankpolicy.experiments import Comparison
+    from rankpolicy.reports.run_record import RunRecord
 
 
 def compare(
-    ctx: typer.Context,
     *,
     data: Path,
     methods: str = "pg-rank,lambdamart",
@@ -46,8 +38,7 @@ def compare(
     work: options.ParallelWork,
     per_query: options.PerQuery = None,
     out: Path | None = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Learn and measure several methods on the same folds: means, paired significance, one table.
 
@@ -89,7 +80,6 @@ def compare(
     from rankpolicy.metrics import parse_metrics
     from rankpolicy.rankers import RANKERS
 
-    run = Run(ctx)
     measured_by = conventions.value()
     measures = parse_metrics(metrics, measured_by)
     named = parse_methods(methods, variant, settings, RANKERS)
@@ -98,7 +88,7 @@ def compare(
         raise RankPolicyError(unknown_name("method or run in --baseline:", baseline, [*named.classes, *runs]))
     check_per_query(per_query, inputs={"--data": data} | {f"--run {name}": path for name, path in runs.items()})
     run.make_directory(out)
-    chosen_folds = _folds(data, folds, seed, columns)
+    chosen_folds = _folds(data, folds, run.seed, columns)
 
     def report_fit(method: str, fold: str, table: MetricTable) -> None:
         run.note(f"{fold} {method}: {', '.join(f'{name} {mean:.4f}' for name, mean in table.means.items())}")
@@ -112,29 +102,20 @@ def compare(
             tune=tune,
             baseline=baseline,
             runs=runs,
-            random_state=seed,
+            random_state=run.seed,
             executor=executor,
             report_fit=report_fit,
         )
-    document = run.end(
+    if per_query is not None:
+        write_frame(comparison.to_frame(), per_query)
+    run.finish(
         comparison.to_dict() | {"tuned": tune},
-        seed=seed,
         data=facts_of_folds(chosen_folds, str(data))
         | {f"run {name}": facts_of_file(path) for name, path in runs.items()},
         settings=named.all_settings(),
+        show_results=lambda: show_comparison(comparison, per_query),
+        files=lambda record: {"report.html": _page(comparison, data.name, record)},
     )
-    if per_query is not None:
-        write_frame(comparison.to_frame(), per_query)
-    if run.directory is not None:
-        _write_report(run, comparison, data.name)
-    if as_json:
-        print_json(document)
-        return
-    show_comparison(comparison)
-    if per_query is not None:
-        note(f"metrics of {sum(map(len, comparison.tables[comparison.methods[0]]))} queries: {per_query}")
-    if run.directory is not None:
-        show(f"report {run.directory / 'report.html'}")
 
 
 def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
@@ -143,11 +124,11 @@ def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
     return facts_of_datasets(path, {f"{fold.name} {role}": getattr(fold, role) for fold in folds for role in roles})
 
 
-def _write_report(run: Run, comparison: Comparison, data_name: str) -> None:
+def _page(comparison: Comparison, data_name: str, record: RunRecord) -> str:
     from rankpolicy.reports.comparison_report import comparison_page
 
     lead = f"{', '.join(comparison.methods)} on {data_name}."
-    run.write({"report.html": comparison_page(comparison, run.ended, title="Comparison of rankers", lead=lead)})
+    return comparison_page(comparison, record, title="Comparison of rankers", lead=lead)
 
 
 def _parsed_runs(texts: list[str], methods: Mapping[str, Any]) -> dict[str, Path]:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.compare import facts_of_folds
-from rankpolicy.cli.support import options
 from rankpolicy.cli.support.comparison_tables import show_comparison
-from rankpolicy.cli.support.output import Run, note, note_if_slow, print_json, with_defaults
+from rankpolicy.cli.support.method_settings import parse_methods
+from rankpolicy.cli.support.output import note, note_if_slow
+from rankpolicy.cli.support.run import Run
 from rankpolicy.cli.support.terminal import show, show_table
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
+    from rankpolicy.experiments import Comparison
     from rankpolicy.reports.policy_samples import PolicySample
 
 METHODS = ("pg-rank", "lambdamart")
@@ -22,12 +24,10 @@ METRICS = ("ndcg@10", "map")
 
 
 def demo(
-    ctx: typer.Context,
     *,
     out: Path = Path("runs/demo"),
     queries: Annotated[int, typer.Option(min=20)] = 1000,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
 
@@ -51,39 +51,30 @@ def demo(
     from rankpolicy.reports.comparison_report import comparison_page
     from rankpolicy.reports.policy_samples import query_to_show, sample_rankings
 
-    run = Run(ctx)
     run.make_directory(out)
-    fold = _fold(queries, seed)
+    fold = _fold(queries, run.seed)
     note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
     with note_if_slow("compiling kernels (first run only) ..."):
         _compile_kernels(fold)
-    comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=seed)
+    comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=run.seed)
     query = query_to_show(fold.test)
-    samples = sample_rankings(comparison.selections["pg-rank"][0].ranker, query, random_state=seed)
+    samples = sample_rankings(comparison.selections["pg-rank"][0].ranker, query, random_state=run.seed)
     query_id = str(query.query_ids[0])
     for role in ("train", "valid", "test"):
         write_letor(getattr(fold, role), out / f"{role}.txt")
     for method in METHODS:
         comparison.selections[method][0].ranker.save(out / f"{method}.rp")
-    document = run.end(
-        comparison.to_dict() | _as_json(samples),
-        seed=seed,
-        data=facts_of_folds([fold], "make_web_search"),
-        settings={method: with_defaults(RANKERS[method], {"random_state": seed}) for method in METHODS},
-    )
     lead = "PG-Rank, a Plackett-Luce policy learned by policy gradient, and LightGBM's LambdaMART on synthetic web-search data."
-    section = _section(samples, query_id)
-    page = comparison_page(comparison, run.ended, title="rankpolicy demo", lead=lead, more=[section])
-    run.write({"report.html": page})
-    if as_json:
-        print_json(document | {"report": str(out / "report.html")})
-        return
-    show_comparison(comparison)
-    _show_samples(samples, query_id)
-    show(
-        f"report {out / 'report.html'}\n"
-        f"next   rankpolicy evaluate {out / 'pg-rank.rp'} --data {out / 'test.txt'} --metrics ndcg@5,err@10",
-        soft_wrap=True,
+    texts = {"title": "rankpolicy demo", "lead": lead}
+    run.finish(
+        comparison.to_dict() | _as_json(samples),
+        data=facts_of_folds([fold], "make_web_search"),
+        settings=parse_methods(",".join(METHODS), (), [f"random_state={run.seed}"], RANKERS).all_settings(),
+        show_results=lambda: _show(comparison, samples, query_id, out),
+        files=lambda record: {
+            "report.html": comparison_page(comparison, record, **texts, sections=[_section(samples, query_id)])
+        },
+        report=str(out / "report.html"),
     )
 
 
@@ -148,13 +139,18 @@ def _section(samples: PolicySample, query: str) -> Any:
     )
     return Section(
         title="What a stochastic policy is",
-        parts=(paragraph(EXPLANATION), table(HEADER, rows, caption=caption), paragraph(samples.summary)),
+        fragments=(paragraph(EXPLANATION), table(HEADER, rows, caption=caption), paragraph(samples.summary)),
     )
 
 
-def _show_samples(samples: PolicySample, query: str) -> None:
+def _show(comparison: Comparison, samples: PolicySample, query: str, out: Path) -> None:
     from rankpolicy.reports.policy_samples import EXPLANATION
 
+    show_comparison(comparison)
     show(f"\n{EXPLANATION} Query {query}, the most frequent lists of {samples.num_samples} draws:")
     show_table(HEADER, _rows(samples))
     show(samples.summary)
+    show(
+        f"next   rankpolicy evaluate {out / 'pg-rank.rp'} --data {out / 'test.txt'} --metrics ndcg@5,err@10",
+        soft_wrap=True,
+    )

@@ -9,34 +9,34 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import load_ranker
-from rankpolicy.cli.support.output import Run, facts_of_file, note_if_slow, print_json, write_frame
+from rankpolicy.cli.support.output import facts_of_file, note_if_slow, write_frame
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
     from rankpolicy.explanations import Explanation, FeatureImportance
+    from rankpolicy.reports.run_record import RunRecord
 
 _MOST_ROWS = 20
 
 
 def explain(
-    ctx: typer.Context,
     model: options.Model,
     *,
     data: Path,
     query: str | None = None,
     item: str | None = None,
     over: str | None = None,
-    of: str | None = None,
+    explained: str | None = None,
     samples: Annotated[int | None, typer.Option(min=2)] = None,
     method: str | None = None,
     metric: str | None = None,
     repeats: Annotated[int | None, typer.Option(min=1)] = None,
     out: Path | None = None,
     columns: options.Columns,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Show which features a model relies on, or why it places one item above another.
 
@@ -54,7 +54,7 @@ def explain(
         The item to explain; where items have no ids, its row in the data, from 0.
     over : ID, default the mean of up to 50 items of the data
         The item to compare it with.
-    of : score|expected_rank, default score
+    explained : --of score|expected_rank, default score
         What to explain.
     samples : default 100
         Orders of features to draw where values are not exact.
@@ -74,9 +74,8 @@ def explain(
     rankpolicy explain model.rp --data test.txt --query 17 --item GX008 --over GX011 --out runs/why
     rankpolicy explain model.rp --data test.txt --query 17 --of expected_rank
     """
-    run = Run(ctx)
     of_item = {"query": query, "item": item, "over": over}
-    item_options = {"of": of, "samples": samples}
+    item_options = {"of": explained, "samples": samples}
     importance_options = {"method": method, "metric": metric, "repeats": repeats}
     explains_item = any(value is not None for value in of_item.values())
     if explains_item:
@@ -89,24 +88,22 @@ def explain(
     with note_if_slow("explaining ..."):
         result: Explanation | FeatureImportance
         if explains_item:
-            chosen: dict[str, Any] = {"of": of or "score", "num_samples": samples or 100}
+            chosen: dict[str, Any] = {"of": explained or "score", "num_samples": samples or 100}
             chosen_item, compared_item = _row_or_id(item, dataset), _row_or_id(over, dataset)
             result = ranker.explain(
-                dataset, query=query, item=chosen_item, over=compared_item, random_state=seed, **chosen
+                dataset, query=query, item=chosen_item, over=compared_item, random_state=run.seed, **chosen
             )
         else:
             chosen = {"method": method or "permutation", "metric": metric or "ndcg@10", "num_repeats": repeats or 5}
-            result = ranker.feature_importance(dataset, random_state=seed, **chosen)
+            result = ranker.feature_importance(dataset, random_state=run.seed, **chosen)
     facts = {"data": facts_of_file(data, dataset), "model": facts_of_file(model)}
-    document = run.end(result.to_dict(), seed=seed, data=facts, settings=chosen)
-    if run.directory is not None:
-        _write_report(run, result)
-    if as_json:
-        print_json(document)
-        return
-    _show(result)
-    if run.directory is not None:
-        show(f"report {run.directory / 'report.html'}")
+    run.finish(
+        result.to_dict(),
+        data=facts,
+        settings=chosen,
+        show_results=lambda: _show(result),
+        files=lambda record: _files(run, result, record),
+    )
 
 
 def _refuse(unread: dict[str, Any], because: str) -> None:
@@ -122,13 +119,13 @@ def _row_or_id(text: str | None, dataset: RankingDataset) -> str | int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else text
 
 
-def _write_report(run: Run, result: Explanation | FeatureImportance) -> None:
+def _files(run: Run, result: Explanation | FeatureImportance, record: RunRecord) -> Files:
     from rankpolicy.explanations.report import explanation_page
 
     assert run.directory is not None
     write_frame(result.to_frame(), run.directory / "features.csv")
     result.plot(run.directory / "figure.svg")
-    run.write({"report.html": explanation_page(result, run.ended)})
+    return {"report.html": explanation_page(result, record)}
 
 
 def _show(result: Explanation | FeatureImportance) -> None:

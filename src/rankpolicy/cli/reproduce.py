@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import Run, csv_text, facts_of_file, images, print_json
+from rankpolicy.cli.support.output import csv_text, facts_of_file, images, print_json
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show, show_table, styled
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -26,7 +27,6 @@ CHECKOUT = Path(__file__).resolve().parents[3]  # where the repository is, when 
 
 
 def reproduce(
-    ctx: typer.Context,
     target: str = "",
     *,
     show_list: bool = False,
@@ -35,8 +35,7 @@ def reproduce(
     out: Path | None = None,
     device: str = "cpu",
     work: options.ParallelWork,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Run a table or figure of a paper again: our numbers next to the paper's, and its claims as statements that can fail.
 
@@ -65,7 +64,7 @@ def reproduce(
     """
     targets = known_targets()
     if show_list:
-        _show_list(targets, as_json)
+        _show_list(targets, run.as_json)
         return
     if not target:
         raise RankPolicyError(f"name what to run, one of: {', '.join(targets)}.")
@@ -75,29 +74,19 @@ def reproduce(
     from reproductions import Setup
 
     usable_device(device)
-    run = Run(ctx)
     commit = _commit()
-    directory = out or Path("runs") / target
-    run.make_directory(directory)
+    run.make_directory(out or Path("runs") / target)
     with work.opened() as executor:
-        setup = Setup(data=data, seed=seed, is_smoke=smoke, device=device, executor=executor, report=run.note)
+        setup = Setup(data=data, seed=run.seed, is_smoke=smoke, device=device, executor=executor, report=run.note)
         folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
         outcome = targets[target].run(setup)
-    document = run.end(
+    run.finish(
         {"target": target, **outcome.to_dict(), "smoke": smoke, "commit": commit},
-        seed=seed,
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
+        show_results=lambda: _show_outcome(target, outcome, run.directory),
+        files=lambda _: _files(outcome),
     )
-    columns = _columns(outcome.rows)
-    run.write({"rows.csv": csv_text(columns, ([row.get(name, "") for name in columns] for row in outcome.rows))})
-    for name, figure in outcome.figures.items():
-        run.write(images(name, figure))
-    if as_json:
-        print_json(document)
-    else:
-        _show_outcome(target, outcome)
-        show(f"written to {directory}")
     if outcome.failed and not smoke:
         raise typer.Exit(A_CLAIM_FAILED)
 
@@ -137,7 +126,17 @@ def _show_list(targets: Mapping[str, Target], as_json: bool) -> None:
     show_table(("target", "what", "reads"), rows, numbers_from=None)
 
 
-def _show_outcome(target: str, outcome: Outcome) -> None:
+def _files(outcome: Outcome) -> Files:
+    columns = _columns(outcome.rows)
+    files: dict[str, str | bytes] = {
+        "rows.csv": csv_text(columns, ([row.get(name, "") for name in columns] for row in outcome.rows))
+    }
+    for name, figure in outcome.figures.items():
+        files |= images(name, figure)
+    return files
+
+
+def _show_outcome(target: str, outcome: Outcome, directory: Path | None) -> None:
     columns = _columns(outcome.rows)
     rows = [[_cell(row.get(column)) for column in columns] for row in outcome.rows]
     show_table(columns, rows, numbers_from=None, title=target)
@@ -146,6 +145,7 @@ def _show_outcome(target: str, outcome: Outcome) -> None:
         for claim in outcome.claims
     ]
     show_table(("claim", "paper", "ours", "holds"), claims, numbers_from=None, title="claims")
+    show(f"written to {directory}")
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -11,9 +11,10 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.method_settings import parse_methods
-from rankpolicy.cli.support.output import Run, facts_of_file, images, note, note_if_slow, print_json
+from rankpolicy.cli.support.output import csv_text, facts_of_file, images, note, note_if_slow
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.simulated_users import UserOptions, simulation_problems
-from rankpolicy.cli.support.terminal import show, show_table
+from rankpolicy.cli.support.terminal import show_table
 
 if TYPE_CHECKING:
     from rankpolicy.simulation import Problem, Simulation
@@ -22,7 +23,6 @@ MOST_STEPS = 10**12
 
 
 def simulate(
-    ctx: typer.Context,
     *,
     bandits: str = "dcm-kl-ucb,dcm-ts",
     variant: list[str] | None = None,
@@ -35,8 +35,7 @@ def simulate(
     theory: bool = False,
     work: options.ParallelWork,
     out: Path = Path("runs/simulate"),
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Let bandits rank for simulated users: regret over steps, mean and standard error over runs.
 
@@ -79,10 +78,9 @@ def simulate(
     from rankpolicy.bandits import BANDITS
     from rankpolicy.simulation import mean_over_problems, simulate as simulate_bandits
 
-    run = Run(ctx)
     named = parse_methods(bandits, variant, settings, BANDITS, kind="bandit")
     makers = {name: partial(bandit, **named.settings[name]) for name, bandit in named.classes.items()}
-    problems = simulation_problems(users, seed)
+    problems = simulation_problems(users, run.seed)
     run.make_directory(out)
 
     def report_run(name: str, done: int, regret: float) -> None:
@@ -90,10 +88,10 @@ def simulate(
             end = "\n" if done == runs else "\r"
             sys.stderr.write(f"{name}: {done}/{runs} runs, regret {regret:.1f} ({run.seconds:.0f} s){end}")
 
-    with note_if_slow("compiling bandits (first run only) ..."):
-        simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
     simulations = []
     with work.opened("threads") as executor:
+        with note_if_slow("compiling bandits (first run only) ..."):
+            simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
         for problem in problems:
             if len(problems) > 1:
                 note(f"{problem.name}:")
@@ -102,7 +100,7 @@ def simulate(
                 problem,
                 num_steps=steps,
                 num_runs=runs,
-                random_state=seed,
+                random_state=run.seed,
                 free_observations=free_observations,
                 executor=executor,
                 report_run=report_run,
@@ -110,18 +108,13 @@ def simulate(
             simulations.append(simulation)
     mean = mean_over_problems(simulations)
     bounds = _bounds(problems, mean.steps) if theory else {}
-    document = run.end(
+    run.finish(
         mean.to_dict() | ({"theory": {name: values.tolist() for name, values in bounds.items()}} if theory else {}),
-        seed=seed,
         data={"users": facts_of_file(Path(users.users))} if users.are_a_file else {},
         settings=named.all_settings(),
+        show_results=lambda: _show(mean),
+        files=lambda _: _files(mean, bounds, log_axis=log_axis),
     )
-    _write_figure(run, mean, bounds, log_axis=log_axis)
-    if as_json:
-        print_json(document)
-        return
-    _show(mean)
-    show(f"figure {out / 'regret.png'}")
 
 
 def _bounds(problems: list[Problem], steps: Any) -> dict[str, Any]:
@@ -138,12 +131,20 @@ def _bounds(problems: list[Problem], steps: Any) -> dict[str, Any]:
     return bounds
 
 
-def _write_figure(run: Run, mean: Simulation, bounds: dict[str, Any], *, log_axis: bool) -> None:
-    from rankpolicy.reports.regret_figure import regret_csv, regret_figure
+def _files(mean: Simulation, bounds: dict[str, Any], *, log_axis: bool) -> Files:
+    from rankpolicy.reports.regret_figure import regret_figure
 
     title = mean.problems[0].name if len(mean.problems) == 1 else f"mean over {len(mean.problems)} queries"
     figure = regret_figure(mean, title=title, log_axis=log_axis, theory=bounds)
-    run.write({"regret.csv": regret_csv(mean), **images("regret", figure)})
+    rows = [
+        (name, *row)
+        for name in mean.regrets
+        for row in zip(mean.steps.tolist(), mean.mean(name).tolist(), mean.standard_error(name).tolist(), strict=True)
+    ]
+    return {
+        "regret.csv": csv_text(("bandit", "step", "regret", "standard_error"), rows),
+        **images("regret", figure),
+    }
 
 
 def _show(mean: Simulation) -> None:

@@ -12,16 +12,28 @@ import typer
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.chosen_aim import AimOptions
 from rankpolicy.cli.support.method_settings import parse_by_method, parse_methods
-from rankpolicy.cli.support.output import Run, images, print_json
+from rankpolicy.cli.support.output import csv_text, images
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.cli.support.tradeoff_data import GroupColumns, TradeoffData, read_tradeoff_data
 
 if TYPE_CHECKING:
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff
+    from rankpolicy.reports.run_record import RunRecord
+
+COLUMNS = (
+    "method",
+    "strength",
+    "max_disparity",
+    "utility",
+    "disparity",
+    "utility_spread",
+    "disparity_spread",
+    "is_pareto",
+)
 
 
 def tradeoff(
-    ctx: typer.Context,
     *,
     data: str,
     test: Path | None = None,
@@ -38,8 +50,7 @@ def tradeoff(
     settings: options.Set = None,
     work: options.ParallelWork,
     out: Path = Path("runs/tradeoff"),
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """The cost of fairness: utility against disparity of exposure, one curve per method.
 
@@ -85,7 +96,6 @@ def tradeoff(
     from rankpolicy.optional import require
     from rankpolicy.rankers import RANKERS
 
-    run = Run(ctx)
     named = parse_methods(methods, variant, settings, RANKERS)
     measured_aim = aim.value()
     chosen_strengths = _strengths_by_method(strengths, strengths_of or [], named.classes)
@@ -98,7 +108,7 @@ def tradeoff(
         columns=columns,
         fairness=aim.fairness,
         test_fraction=test_fraction,
-        seeds=range(seed, seed + seeds),
+        seeds=range(run.seed, run.seed + seeds),
     )
     for method_settings in named.settings.values():
         if "protected_group" in method_settings:
@@ -121,18 +131,13 @@ def tradeoff(
             executor=executor,
             report_point=report_point,
         )
-    document = run.end(
+    run.finish(
         curves.to_dict(),
-        seed=seed,
         data=datasets.facts(),
         settings=replace(named, settings=curves.settings).all_settings(),
+        show_results=lambda: _show(curves),
+        files=lambda record: _files(curves, datasets, record),
     )
-    _write_report(run, curves, datasets)
-    if as_json:
-        print_json(document)
-        return
-    _show(curves)
-    show(f"figure {out / 'tradeoff.png'}\nreport {out / 'report.html'}")
 
 
 def _strengths_by_method(
@@ -146,13 +151,24 @@ def _strengths_by_method(
     return strengths or None
 
 
-def _write_report(run: Run, curves: Tradeoff, datasets: TradeoffData) -> None:
-    from rankpolicy.reports.tradeoff_report import tradeoff_csv, tradeoff_figure, tradeoff_page
+def _files(curves: Tradeoff, datasets: TradeoffData, record: RunRecord) -> Files:
+    from rankpolicy.reports.tradeoff_report import tradeoff_figure, tradeoff_page
 
-    run.write({"tradeoff.csv": tradeoff_csv(curves), **images("tradeoff", tradeoff_figure(curves))})
     lead = f"{', '.join(curves.methods)} on {Path(datasets.name).name}."
-    page = tradeoff_page(curves, datasets.tests[0], run.ended, title="What fairness costs", lead=lead)
-    run.write({"report.html": page})
+    page = tradeoff_page(curves, datasets.tests[0], record, title="What fairness costs", lead=lead)
+    return {
+        "tradeoff.csv": tradeoff_csv(curves),
+        **images("tradeoff", tradeoff_figure(curves)),
+        "report.html": page,
+    }
+
+
+def tradeoff_csv(curves: Tradeoff) -> str:
+    """A table with one row per point."""
+    points = [
+        {"method": method, **point} for method, of_method in curves.to_dict()["curves"].items() for point in of_method
+    ]
+    return csv_text(COLUMNS, ([point[name] for name in COLUMNS] for point in points))
 
 
 def _show(curves: Tradeoff) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,14 +14,15 @@ from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import read_alike
 from rankpolicy.cli.support.method_settings import parse_assignments, unfitted_ranker
 from rankpolicy.cli.support.output import (
-    Run,
     check_can_write,
     facts_of_file,
+    json_text,
     note,
     note_if_slow,
     print_json,
-    record_next_to,
+    write_file,
 )
+from rankpolicy.cli.support.run import Run, record_next_to
 from rankpolicy.cli.support.run_file import read_run_file, settings_in_run_file
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.cli.support.training_clicks import ClickOptions
@@ -32,8 +34,32 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers(options.ParallelWork):
+    """Which workers train one network together.
+
+    Parameters
+    ----------
+    executor : processes:N|ray:N
+        N workers that train one network together, each on its share of every batch: processes of this machine, or workers on a Ray
+        cluster. Or by hand: torchrun -m rankpolicy train.
+    address : HOST:PORT
+        A running Ray cluster for --executor ray:N; by default Ray is started on this machine alone.
+    """
+
+    def name_and_number(self) -> tuple[str | None, int]:
+        """Where workers run, and how many they are; one in this process without ``--executor``."""
+        executor_name, num_workers = self.name_and_size()
+        if executor_name not in (None, "processes", "ray"):
+            raise RankPolicyError(f"--executor of training must be processes:N or ray:N; got {self.executor!r}.")
+        if executor_name is not None and (num_workers is None or num_workers < 2):
+            raise RankPolicyError(
+                f"--executor {executor_name}:N starts N workers that train together: give 2 or more, as in {executor_name}:2."
+            )
+        return executor_name, num_workers or 1
+
+
 def train(
-    ctx: typer.Context,
     *,
     method: str,
     data: Path,
@@ -45,12 +71,10 @@ def train(
     config: Annotated[
         Path | None, typer.Option(callback=lambda ctx, path: read_run_file(train, ctx, path), is_eager=True)
     ] = None,
-    seed: options.Seed = 0,
     checkpoint: Path | None = None,
     resume: bool = False,
-    executor: str | None = None,
-    address: str | None = None,
-    as_json: options.Json = False,
+    work: Workers,
+    run: Run,
 ) -> None:
     """Learn a ranker and write it to one file.
 
@@ -72,11 +96,6 @@ def train(
         A file for the training state, written after every epoch.
     resume
         Continue from --checkpoint.
-    executor : processes:N|ray:N
-        N workers that train one network together, each on its share of every batch: processes of this machine, or workers on a Ray
-        cluster. Or by hand: torchrun -m rankpolicy train.
-    address : HOST:PORT
-        A running Ray cluster for --executor ray:N; by default Ray is started on this machine alone.
 
     Examples
     --------
@@ -88,14 +107,13 @@ def train(
     """
     from rankpolicy.training.data_parallel import current_num_workers
 
-    _check_files(ctx, out, checkpoint)
-    ranker = _ranker(ctx, method, settings, seed)
-    executor_name, num_workers = _workers(executor, address)
+    _check_files(run.context, out, checkpoint)
+    ranker = _ranker(run, method, settings)
+    executor_name, num_workers = work.name_and_number()
     if num_workers > 1 or current_num_workers() > 1:
         _check_trains_network(ranker)
         if current_num_workers() == 1 and executor_name == "processes":
-            _train_in_processes(ctx, num_workers)
-    run = Run(ctx)
+            _train_in_processes(run.context, num_workers)
     evidence = clicks.read()
     files = {"train": data, "valid": valid}
     datasets = read_alike(files, columns)
@@ -106,14 +124,14 @@ def train(
         "resume": resume,
     }
     if executor_name == "ray":
-        _fit_on_ray(ranker, num_workers, address, fit_arguments)
+        _fit_on_ray(ranker, num_workers, work.address, fit_arguments)
     elif not _fit_here(ranker, **fit_arguments):
         return  # the first of the processes that train together writes the model
     ranker.save(out)
     facts = {role: facts_of_file(path, datasets[role]) for role, path in files.items() if path is not None}
     facts |= {role: facts_of_file(path) for role, path in evidence.files.items()}
     record = _record(run, ranker, facts, out)
-    _answer(ranker, record, out, as_json=as_json)
+    _answer(ranker, record, out, as_json=run.as_json)
 
 
 def _check_files(ctx: typer.Context, out: Path, checkpoint: Path | None) -> None:
@@ -128,26 +146,14 @@ def _check_files(ctx: typer.Context, out: Path, checkpoint: Path | None) -> None
         raise RankPolicyError("--resume needs --checkpoint FILE, the training state to continue from.")
 
 
-def _ranker(ctx: typer.Context, method: str, settings: list[str] | None, seed: int) -> Ranker:
-    texts = settings_in_run_file(ctx) | parse_assignments(settings or [])
-    seed_source = ctx.get_parameter_source("seed")
+def _ranker(run: Run, method: str, settings: list[str] | None) -> Ranker:
+    texts = settings_in_run_file(run.context) | parse_assignments(settings or [])
+    seed_source = run.context.get_parameter_source("seed")
     if "random_state" in texts and seed_source is not None and seed_source.name == "COMMANDLINE":
         raise RankPolicyError(
             "the seed is given twice: by --seed and as the setting random_state. Leave one of them out."
         )
-    return unfitted_ranker(method, texts, seed)
-
-
-def _workers(executor: str | None, address: str | None) -> tuple[str | None, int]:
-    """Where a network is trained by several workers, and how many they are; one in this process without ``--executor``."""
-    executor_name, num_workers = options.ParallelWork(executor=executor, address=address).name_and_size()
-    if executor_name not in (None, "processes", "ray"):
-        raise RankPolicyError(f"--executor of training must be processes:N or ray:N; got {executor!r}.")
-    if executor_name is not None and (num_workers is None or num_workers < 2):
-        raise RankPolicyError(
-            f"--executor {executor_name}:N starts N workers that train together: give 2 or more, as in {executor_name}:2."
-        )
-    return executor_name, num_workers or 1
+    return unfitted_ranker(method, texts, run.seed)
 
 
 def _check_trains_network(ranker: Ranker) -> None:
@@ -200,7 +206,6 @@ def _fit_here(
 def _record(run: Run, ranker: Ranker, data: dict[str, Any], out: Path) -> dict[str, Any]:
     """The record of the run, also written next to the model."""
     from rankpolicy.rankers.blending.auto_ranker import AutoRanker
-    from rankpolicy.reports.run_record import write_json
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}
     record = run.record(
@@ -215,7 +220,7 @@ def _record(run: Run, ranker: Ranker, data: dict[str, Any], out: Path) -> dict[s
         **({"blend": ranker.report_} if isinstance(ranker, AutoRanker) else {}),
     ).to_dict()
     if not is_special(out):  # nothing is put next to a device or pipe
-        write_json(record_next_to(out), record)
+        write_file(record_next_to(out), json_text(record))
     return record
 
 

@@ -10,7 +10,8 @@ import typer
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
 from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings, unfitted_ranker
-from rankpolicy.cli.support.output import Run, facts_of_file, print_json
+from rankpolicy.cli.support.output import facts_of_file
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.interruption import interruption_left_to_caller
 from rankpolicy.types import RankPolicyError
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from rankpolicy.evaluation import MetricTable
     from rankpolicy.experiments import Trial, Tuned
     from rankpolicy.rankers import Ranker
+    from rankpolicy.reports.run_record import RunRecord
 
 _STUDY = "study.jsonl"
 
 
 def tune(
-    ctx: typer.Context,
     *,
     method: str,
     data: Path,
@@ -40,8 +41,7 @@ def tune(
     resume: bool = False,
     work: options.ParallelWork,
     columns: options.ColumnsOnDisk,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Search for the settings of a method with the best validation score, and learn a ranker with them.
 
@@ -82,8 +82,7 @@ def tune(
     from rankpolicy.experiments import tune as search
     from rankpolicy.metrics import parse_metrics
 
-    run = Run(ctx)
-    ranker = unfitted_ranker(method, parse_assignments(settings or []), seed)
+    ranker = unfitted_ranker(method, parse_assignments(settings or []), run.seed)
     searched = _checked_space(ranker, space, scheduler)
     measures = parse_metrics(metrics)
     with work.opened() as executor:
@@ -93,7 +92,7 @@ def tune(
             raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
         files = {"train": data, "valid": valid, "test": test}
         datasets = read_alike(files, columns)
-        train, validation = _training_and_validation(datasets, seed)
+        train, validation = _training_and_validation(datasets, run.seed)
 
         def report_trial(trial: Trial) -> None:
             outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
@@ -108,7 +107,7 @@ def tune(
             scheduler=scheduler,  # type: ignore[arg-type]
             study=study,
             executor=executor,
-            random_state=seed,
+            random_state=run.seed,
             report_trial=report_trial,
             progress=False,
         )
@@ -117,18 +116,15 @@ def tune(
         with interruption_left_to_caller():
             as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)
         tested = _tested({"as given": as_given, "tuned": tuned.ranker}, datasets["test"], measures)
-    document = run.end(
-        tuned.to_dict() | {"test": None if tested is None else _differences(tested, seed)},
-        seed=seed,
+    test_results = None if tested is None else _differences(tested, run.seed)
+    lead = f"Settings of {method} on {data.name}, chosen on {validation.num_queries} validation queries."
+    run.finish(
+        tuned.to_dict() | {"test": test_results},
         data={role: facts_of_file(path, datasets[role]) for role, path in files.items() if path is not None},
         settings=tuned.ranker.to_dict()["settings"],
+        show_results=lambda: _show(tuned, test_results, out),
+        files=lambda record: _files(out, tuned, tested, lead, record),
     )
-    lead = f"Settings of {method} on {data.name}, chosen on {validation.num_queries} validation queries."
-    _write(run, out, tuned, tested, lead)
-    if as_json:
-        print_json(document)
-    else:
-        _show(tuned, document["test"], out)
 
 
 def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> dict[str, Any]:
@@ -164,13 +160,12 @@ def _tested(rankers: dict[str, Ranker], test: RankingDataset, measures: Any) -> 
     return {name: evaluate(ranker, test, measures) for name, ranker in rankers.items()}
 
 
-def _write(run: Run, directory: Path, tuned: Tuned, tested: dict[str, MetricTable] | None, lead: str) -> None:
+def _files(directory: Path, tuned: Tuned, tested: dict[str, MetricTable] | None, lead: str, record: RunRecord) -> Files:
     from rankpolicy.reports.tuning_report import tuning_page
 
     tuned.ranker.save(directory / "model.rp")
     tuned.to_frame().write_csv(directory / "trials.csv")
-    page = tuning_page(tuned, run.ended, title=f"Tuning {tuned.ranker.name}", lead=lead, test=tested)
-    run.write({"report.html": page})
+    return {"report.html": tuning_page(tuned, record, title=f"Tuning {tuned.ranker.name}", lead=lead, test=tested)}
 
 
 def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
@@ -235,5 +230,4 @@ def _show(tuned: Tuned, test: dict[str, Any] | None, directory: Path) -> None:
             f"test {name} {measured['tuned']:.4f}, as given {measured['as_given']:.4f}: {measured['difference']:+.4f} "
             f"(95% interval {low:+.4f} to {high:+.4f})"
         )
-    lines += [f"model  {directory / 'model.rp'}", f"report {directory / 'report.html'}"]
-    show("\n".join(lines))
+    show("\n".join([*lines, f"model  {directory / 'model.rp'}"]))

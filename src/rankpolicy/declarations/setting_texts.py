@@ -84,7 +84,7 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
         return _first_parsed(name, text, (member for member in typing.get_args(kind) if member is not type(None)), kind)
     if typing.get_origin(kind) is tuple:
         member = typing.get_args(kind)[0]
-        return tuple(_parsed(name, part.strip(), member) for part in text.split(",") if part.strip())
+        return tuple(_parsed(name, word.strip(), member) for word in text.split(",") if word.strip())
     if kind is bool:
         if text.lower() not in ("true", "false"):
             raise _wrong_kind(name, text, kind)
@@ -100,13 +100,13 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
     return text
 
 
-def _first_parsed(name: str, text: str, kinds: Iterable[Any], whole: Any) -> Any:
+def _first_parsed(name: str, text: str, kinds: Iterable[Any], union: Any) -> Any:
     for kind in kinds:
         try:
             return _parsed(name, text, kind)
         except RankPolicyError:
             continue
-    raise _wrong_kind(name, text, whole)
+    raise _wrong_kind(name, text, union)
 
 
 def _wrong_kind(name: str, text: str, kind: Any) -> RankPolicyError:

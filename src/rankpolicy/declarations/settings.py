@@ -266,15 +266,15 @@ def check_setting(cls: type, name: str, value: Any) -> None:
             raise RankPolicyError(f"{name} must be at most {HIGHEST_SEED}; got {value!r:.80}.")
 
 
-def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
-    """A ``target`` made from the settings of the same names that ``source`` has, and from ``others``."""
+def share_settings(target: Callable[..., T], source: Any, **changes: Any) -> T:
+    """A ``target`` made from the settings of the same names that ``source`` has, and from ``changes``."""
     fields = dataclasses.fields(typing.cast(Any, target))
     shared = {
         field.name: getattr(source, field.name)
         for field in fields
-        if field.init and field.name not in others and hasattr(source, field.name)
+        if field.init and field.name not in changes and hasattr(source, field.name)
     }
-    return target(**shared, **others)
+    return target(**shared, **changes)
 
 
 def plain(value: Any) -> Any:

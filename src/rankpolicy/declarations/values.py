@@ -69,29 +69,31 @@ class ValueKind(Generic[Value]):
     setting: str
     members: Members[type[Value]]
     package: str
-    read: Callable[[Any], Value | None] = lambda given: None
+    read: Callable[[Any], Value | None] = lambda setting: None
     restore: Callable[[dict[str, Any]], Value] | None = None
     shorten: Callable[[Value], Any] | None = None
 
-    def of(self, given: Any) -> Value:
+    def of(self, setting: Any) -> Value:
         """The value that a setting stands for."""
-        if isinstance(given, str):
-            return with_defaults(self.members.named(given))
-        if isinstance(given, dict) and "name" in given:
-            return self.members.named(given["name"])(**{key: value for key, value in given.items() if key != "name"})
+        if isinstance(setting, str):
+            return with_defaults(self.members.named(setting))
+        if isinstance(setting, dict) and "name" in setting:
+            return self.members.named(setting["name"])(
+                **{key: value for key, value in setting.items() if key != "name"}
+            )
         classes = [self.members[name] for name in self.members]
-        if isinstance(given, tuple(classes)):
-            return given  # type: ignore[return-value]  # an instance of one of the classes
-        made = self.read(given)
-        if made is not None:
-            return made
-        if isinstance(given, type) and given in classes:
+        if isinstance(setting, tuple(classes)):
+            return setting  # type: ignore[return-value]  # an instance of one of the classes
+        converted = self.read(setting)
+        if converted is not None:
+            return converted
+        if isinstance(setting, type) and setting in classes:
             raise RankPolicyError(
-                f"{self.setting} must be a value, with parentheses: {self.package}.{given.__name__}(); got the class."
+                f"{self.setting} must be a value, with parentheses: {self.package}.{setting.__name__}(); got the class."
             )
         raise RankPolicyError(
             f"{self.setting} must be a name ({', '.join(self.members)}) or a value such as {self.package}.{classes[0].__name__}(); "
-            f"got {given!r:.80}."
+            f"got {setting!r:.80}."
         )
 
     def restored(self, saved: Any) -> Any:
@@ -104,7 +106,7 @@ class ValueKind(Generic[Value]):
     def with_setting(self, name: str) -> list[type[Value]]:
         """The classes that have a setting of this name."""
         bare = name.removeprefix(f"{self.setting}__")
-        return [self.members[each] for each in self.members if bare in setting_names(self.members[each])]
+        return [member for member in self.members.values() if bare in setting_names(member)]
 
     def owner_in_words(self, name: str) -> str:
         """Where a setting that a ranker does not have belongs, for error messages."""

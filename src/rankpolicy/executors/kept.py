@@ -18,6 +18,6 @@ def kept(key: str, load: Callable[[], Any], unpack: Callable[[Any], Any]) -> Any
     packed = load()
     size = len(packed[0]) if isinstance(packed, tuple) else len(packed)
     _kept[key] = size, unpack(packed)
-    while len(_kept) > _LEAST_VALUES and sum(each for each, _ in _kept.values()) > _MOST_BYTES:
+    while len(_kept) > _LEAST_VALUES and sum(num_bytes for num_bytes, _ in _kept.values()) > _MOST_BYTES:
         del _kept[next(iter(_kept))]
     return _kept[key][1]

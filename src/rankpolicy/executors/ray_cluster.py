@@ -144,8 +144,8 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(content))
         self.references = references
 
-    def persistent_load(self, place: int) -> _InObjectStore[Any]:
-        return _InObjectStore(self.references[place])
+    def persistent_load(self, index: int) -> _InObjectStore[Any]:
+        return _InObjectStore(self.references[index])
 
 
 def _packed(value: Any) -> _Packed:

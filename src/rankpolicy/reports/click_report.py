@@ -16,22 +16,22 @@ def click_figure(comparison: ClickComparison) -> Any:
     """A matplotlib figure of perplexity by rank and position effect, one line per model, for ``figures.svg`` and ``figures.file``."""
     with figures.style():
         drawn = figures.new_figure(10.5, 4.4)
-        left, right = drawn.subplots(1, 2)
+        perplexity, examination = drawn.subplots(1, 2)
         styles = zip(figures.colours(), figures.MARKERS * 20, comparison.models.items(), strict=False)
         for number, (colour, marker, (name, measured)) in enumerate(styles):
             ranks = range(1, len(measured.examination) + 1)
             # Colours repeat after six: from then on lines are dashed.
             line = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
             line["linestyle"] = "-" if number < len(PALETTE) else "--"
-            left.plot(ranks, measured.perplexity.by_rank, **line, label=name)
-            right.plot(ranks, measured.examination / measured.examination[0], **line)
-        left.set_ylabel("perplexity of held-out clicks   (← better)")
-        right.set_ylabel("P(examined), 1 at the first rank")
-        right.set_ylim(bottom=0)
-        for axes in (left, right):
+            perplexity.plot(ranks, measured.perplexity.by_rank, **line, label=name)
+            examination.plot(ranks, measured.examination / measured.examination[0], **line)
+        perplexity.set_ylabel("perplexity of held-out clicks   (← better)")
+        examination.set_ylabel("P(examined), 1 at the first rank")
+        examination.set_ylim(bottom=0)
+        for axes in (perplexity, examination):
             axes.set_xlabel("rank")
             axes.xaxis.get_major_locator().set_params(integer=True)
-        drawn.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=10, fontsize=10)
+        drawn.legend(*perplexity.get_legend_handles_labels(), loc="outside upper left", ncols=10, fontsize=10)
         return drawn
 
 

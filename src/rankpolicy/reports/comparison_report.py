@@ -20,7 +20,7 @@ MOST_SCATTERS = 3
 
 
 def comparison_page(
-    comparison: Comparison, run: RunRecord, *, title: str, lead: str, more: Sequence[Section] = ()
+    comparison: Comparison, run: RunRecord, *, title: str, lead: str, sections: Sequence[Section] = ()
 ) -> str:
     """The HTML page that compares rankers.
 
@@ -34,7 +34,7 @@ def comparison_page(
         Title of the page.
     lead
         First paragraph, below the title.
-    more
+    sections
         Sections to add before the last one, which says how the page was made.
     """
     tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
@@ -65,7 +65,7 @@ def comparison_page(
         ],
         scatters=_scatters(comparison),
         chosen=_chosen(comparison),
-        more=more,
+        sections=sections,
     )
 
 

@@ -51,12 +51,12 @@ class Section:
     ----------
     title
         Its heading.
-    parts
-        HTML fragments below the heading, such as those of ``paragraph`` and ``table``.
+    fragments
+        HTML below the heading, such as those of ``paragraph`` and ``table``.
     """
 
     title: str
-    parts: tuple[str, ...]
+    fragments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""Regret against steps, as a figure and as a CSV table."""
+"""Regret against steps."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,14 +66,3 @@ def regret_figure(
             loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, title="regret at the end", title_fontsize=9
         )
         return figure
-
-
-def regret_csv(simulation: Simulation) -> str:
-    """A CSV text with one row per bandit and step: bandit, step, regret, standard_error."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("bandit", "step", "regret", "standard_error"))
-    for name in simulation.regrets:
-        columns = simulation.steps.tolist(), simulation.mean(name).tolist(), simulation.standard_error(name).tolist()
-        writer.writerows((name, *row) for row in zip(*columns, strict=True))
-    return text.getvalue()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import json
 import os
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from rankpolicy.files import atomic_write
 
 PACKAGES = ("rankpolicy", "torch", "numpy", "numba", "scipy", "lightgbm", "polars", "safetensors")
 
@@ -89,10 +86,3 @@ def installed_versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return versions
-
-
-def write_json(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
-    """Write a JSON file that appears whole or not at all."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    with atomic_write(path) as file:
-        file.write((text + "\n").encode())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from typing import Any
 
@@ -17,17 +15,6 @@ from rankpolicy.fairness import FairnessAim
 from rankpolicy.reports import figures
 from rankpolicy.reports.html import report
 from rankpolicy.reports.run_record import RunRecord
-
-COLUMNS = (
-    "method",
-    "strength",
-    "max_disparity",
-    "utility",
-    "disparity",
-    "utility_spread",
-    "disparity_spread",
-    "is_pareto",
-)
 
 
 def tradeoff_figure(tradeoff: Tradeoff) -> Any:
@@ -69,16 +56,6 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
         merit=plain(tradeoff.fairness.merit),
         mean_text=mean_text,
     )
-
-
-def tradeoff_csv(tradeoff: Tradeoff) -> str:
-    """A CSV text with one row per point."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for method, points in tradeoff.to_dict()["curves"].items():
-        writer.writerows({"method": method, **point} for point in points)
-    return text.getvalue()
 
 
 def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import Run, csv_text, facts_of_file, note_if_slow, print_json
+from rankpolicy.cli.support.output import csv_text, facts_of_file, note_if_slow
+from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.clicks import PositionBias
+    from rankpolicy.reports.run_record import RunRecord
 
 
 def bias(
-    ctx: typer.Context,
     log: options.Log,
     *,
     method: str = "all-pairs",
@@ -29,8 +30,7 @@ def bias(
     log_format: options.LogFormat,
     work: options.ParallelWork,
     out: Path | None = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    run: Run,
 ) -> None:
     """Estimate how likely users examine each rank, relative to the first, with bootstrap intervals.
 
@@ -60,7 +60,6 @@ def bias(
     """
     from rankpolicy.clicks import estimate_position_bias
 
-    run = Run(ctx)
     names = _methods(method)
     if click_model is not None and "click-model" not in names:
         raise RankPolicyError(
@@ -81,26 +80,19 @@ def bias(
                     resample=resample,
                     num_resamples=resamples,
                     level=level,
-                    random_state=seed,
+                    random_state=run.seed,
                     executor=executor,
                 )
     facts = facts_of_file(log) | {"queries": len(sessions.query_names), "items": len(sessions.item_names)}
     chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
-    document = run.end(
+    unit = "sessions" if sessions.has_sessions else "items shown"
+    run.finish(
         {"methods": {name: estimate.to_dict() for name, estimate in biases.items()}},
-        seed=seed,
         data={"log": facts},
         settings=dict.fromkeys(biases, chosen),
+        show_results=lambda: _show(biases, unit),
+        files=lambda record: _files(biases, record, lead=f"{', '.join(biases)} on {log.name}.", unit=unit),
     )
-    unit = "sessions" if sessions.has_sessions else "items shown"
-    if run.directory is not None:
-        _write_report(run, biases, lead=f"{', '.join(biases)} on {log.name}.", unit=unit)
-    if as_json:
-        print_json(document)
-        return
-    _show(biases, unit)
-    if run.directory is not None:
-        show(f"report {run.directory / 'report.html'}")
 
 
 def _methods(text: str) -> list[str]:
@@ -116,13 +108,15 @@ def _methods(text: str) -> list[str]:
     return names
 
 
-def _write_report(run: Run, biases: dict[str, PositionBias], *, lead: str, unit: str) -> None:
+def _files(biases: dict[str, PositionBias], record: RunRecord, *, lead: str, unit: str) -> Files:
     from rankpolicy.reports import figures
     from rankpolicy.reports.bias_report import position_bias_figure, position_bias_page
 
-    run.write({"propensities.csv": bias_table_csv(biases)})
-    run.write({"propensities.svg": figures.file(position_bias_figure(biases), "svg")})
-    run.write({"report.html": position_bias_page(biases, run.ended, title="Position bias", lead=lead, unit=unit)})
+    return {
+        "propensities.csv": bias_table_csv(biases),
+        "propensities.svg": figures.file(position_bias_figure(biases), "svg"),
+        "report.html": position_bias_page(biases, record, title="Position bias", lead=lead, unit=unit),
+    }
 
 
 def bias_table_csv(biases: dict[str, PositionBias]) -> str:

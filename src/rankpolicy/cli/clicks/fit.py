@@ -6,22 +6,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import Run, facts_of_file, note, note_if_slow, print_json
+from rankpolicy.cli.support.output import facts_of_file, note, note_if_slow
+from rankpolicy.cli.support.run import Files, Run, RunWithoutSeed
 from rankpolicy.cli.support.terminal import show, show_table, styled
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from rankpolicy.clicks import ClickComparison, ClickLog
+    from rankpolicy.reports.run_record import RunRecord
 
 SECONDS_BETWEEN_NOTES = 5.0
 
 
 def fit(
-    ctx: typer.Context,
     log: options.Log,
     *,
     models: str | None = None,
@@ -33,8 +32,7 @@ def fit(
     tolerance: float = 1e-06,
     work: options.ParallelWork,
     out: Path | None = None,
-    seed: options.NotRandom = 0,
-    as_json: options.Json = False,
+    run: RunWithoutSeed,
 ) -> None:
     """Fit click models to a log and measure them on held-out sessions: log-likelihood, perplexity overall and by rank.
 
@@ -67,7 +65,6 @@ def fit(
     from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models
     from rankpolicy.declarations.setting_texts import parse_setting
 
-    run = Run(ctx)
     names = None
     if models is not None:
         names = options.names_in(models, "--models", such_as="click model, such as dcm,ubm")
@@ -96,16 +93,13 @@ def fit(
     if test is not None and held_out is not None:
         data["test"] = facts_of_file(test) | _facts(held_out)
     chosen = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
-    document = run.end(comparison.to_dict(), seed=seed, data=data, settings=dict.fromkeys(comparison.models, chosen))
-    if run.directory is not None:
-        _write_report(run, comparison, log.name)
-    if as_json:
-        print_json(document)
-        return
-    _show(comparison, "sessions" if all_sessions.has_sessions else "items shown")
-    show(_facts_text(all_sessions), dim=True)
-    if run.directory is not None:
-        show(f"report {run.directory / 'report.html'}")
+    run.finish(
+        comparison.to_dict(),
+        data=data,
+        settings=dict.fromkeys(comparison.models, chosen),
+        show_results=lambda: _show(comparison, all_sessions),
+        files=lambda record: _files(run, comparison, log.name, record),
+    )
 
 
 def _train_and_test(
@@ -120,7 +114,7 @@ def _train_and_test(
     return log, log
 
 
-def _write_report(run: Run, comparison: ClickComparison, log_name: str) -> None:
+def _files(run: Run, comparison: ClickComparison, log_name: str, record: RunRecord) -> Files:
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
 
@@ -128,8 +122,10 @@ def _write_report(run: Run, comparison: ClickComparison, log_name: str) -> None:
     for name, measured in comparison.models.items():
         measured.model.save(run.directory / f"{name}.json")
     lead = f"{', '.join(comparison.models)} on {log_name}."
-    run.write({"report.html": click_page(comparison, run.ended, title="Click models", lead=lead)})
-    run.write({"perplexity.svg": figures.file(click_figure(comparison), "svg")})
+    return {
+        "report.html": click_page(comparison, record, title="Click models", lead=lead),
+        "perplexity.svg": figures.file(click_figure(comparison), "svg"),
+    }
 
 
 def _facts(log: ClickLog) -> dict[str, Any]:
@@ -168,9 +164,10 @@ def _progress() -> Any:
     return report
 
 
-def _show(comparison: ClickComparison, unit: str) -> None:
+def _show(comparison: ClickComparison, log: ClickLog) -> None:
     from rankpolicy.reports.click_report import log_likelihood_text, number
 
+    unit = "sessions" if log.has_sessions else "items shown"
     num_ranks = max(len(measured.perplexity.by_rank) for measured in comparison.models.values())
     ranks = [f"@{rank}" for rank in range(1, min(num_ranks, 10) + 1)]
     best = min(comparison.models, key=lambda name: comparison.models[name].perplexity.overall)
@@ -190,3 +187,4 @@ def _show(comparison: ClickComparison, unit: str) -> None:
         "perplexity: mean over ranks, clicks above not known",
         dim=True,
     )
+    show(_facts_text(log), dim=True)

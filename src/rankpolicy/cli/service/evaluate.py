@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
-from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import Run, facts_of_file, print_json
+from rankpolicy.cli.support.output import facts_of_file
+from rankpolicy.cli.support.run import RunWithoutSeed
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 
 
 def evaluate(
-    ctx: typer.Context,
     *,
     candidate: Path | None = None,
     policy: str | None = None,
@@ -29,8 +28,7 @@ def evaluate(
     level: float = 0.95,
     out: Path | None = None,
     db: Db = "rankpolicy.db",
-    seed: options.NotRandom = 0,
-    as_json: options.Json = False,
+    run: RunWithoutSeed,
 ) -> None:
     """The events per list that a candidate would have had, estimated from the log of a service, with an interval.
 
@@ -66,7 +64,6 @@ def evaluate(
     rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
     rankpolicy service evaluate --policy search --version 2 --json
     """
-    run = Run(ctx)
     run.make_directory(out)
     if not 0 < level < 1:
         raise RankPolicyError(f"--level must be between 0 and 1; got {level:g}.")
@@ -92,11 +89,7 @@ def evaluate(
         value = judged(store, checked, content=content, now=now_of(store))
         # The log grows while it is read, so its bytes say nothing; a model stays what it is.
         data = {"log": {"path": store.name}} | ({} if candidate is None else {"candidate": facts_of_file(candidate)})
-    document = run.end(value, seed=seed, data=data, settings=value["candidate"])
-    if as_json:
-        print_json(document)
-    else:
-        _show(value)
+    run.finish(value, data=data, settings=value["candidate"], show_results=lambda: _show(value))
 
 
 def _show(value: dict[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankpolicy.cli.support.output import note
 from rankpolicy.cli.support.terminal import show, show_table, styled
 
 if TYPE_CHECKING:
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
     from rankpolicy.experiments import Comparison
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """Print a comparison on stdout."""
+def show_comparison(comparison: Comparison, per_query: Path | None = None) -> None:
+    """Print a comparison on stdout, and where the metrics of every query are."""
     from rankpolicy.reports.comparison_report import chosen_settings
 
     _show_metrics(comparison)
@@ -23,6 +25,8 @@ def show_comparison(comparison: Comparison) -> None:
     for method in comparison.methods:
         for text in chosen_settings(comparison, method):
             show(f"{method}: {text}", dim=True)
+    if per_query is not None:
+        note(f"metrics of {sum(map(len, comparison.tables[comparison.methods[0]]))} queries: {per_query}")
 
 
 def _show_metrics(comparison: Comparison) -> None:

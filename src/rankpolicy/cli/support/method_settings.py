@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.cli.support.output import with_defaults
 from rankpolicy.declarations.members import Members
 from rankpolicy.declarations.setting_texts import parse_setting
 from rankpolicy.declarations.settings import check_names, setting_names
@@ -39,7 +38,15 @@ class NamedMethods:
 
     def all_settings(self) -> dict[str, dict[str, Any]]:
         """The settings of each method, defaults included."""
-        return {name: with_defaults(self.classes[name], settings) for name, settings in self.settings.items()}
+        return {
+            name: {
+                field.name: field.default
+                for field in (fields(self.classes[name]) if is_dataclass(self.classes[name]) else ())
+                if field.init and field.default is not MISSING
+            }
+            | settings
+            for name, settings in self.settings.items()
+        }
 
 
 def parse_methods(

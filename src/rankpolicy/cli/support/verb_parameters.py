@@ -13,7 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
@@ -57,7 +57,7 @@ def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
             groups[parameter.name] = group
             hints = get_type_hints(group, include_extras=True)
             members = [
-                parameter.replace(name=field.name, annotation=hints[field.name], default=field.default)
+                parameter.replace(name=field.name, annotation=hints[field.name], default=_default(field))
                 for field in fields(group)
             ]
             for base in reversed(group.__mro__):
@@ -75,6 +75,10 @@ def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
+
+
+def _default(field: Field[Any]) -> Any:
+    return inspect.Parameter.empty if field.default is MISSING else field.default
 
 
 def _described(parameters: list[inspect.Parameter], owner: Any) -> list[inspect.Parameter]:
