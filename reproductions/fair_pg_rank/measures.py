@@ -60,7 +60,7 @@ def measured(exposure: NDArray[np.floating], dataset: RankingDataset, reward: Re
     reward
         NDCG, by some convention.
     """
-    padding, codes = dataset.padding(), encode_groups(_groups(dataset)).codes
+    padding, codes = dataset.padding().to("cpu"), encode_groups(_groups(dataset)).codes
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     groups, mask, shown = padding.pad(codes), padding.mask, _padded(exposure, dataset)
     ((rank_weights, item_values),) = reward.additive_forms(labels, mask)
@@ -90,7 +90,7 @@ def authors_value(exposure: NDArray[np.floating], dataset: RankingDataset) -> Ut
     dataset
         Labels, and groups of two values, of which the lower is group 0.
     """
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     clipped = np.minimum(dataset.labels_by_query.astype(np.float64), HIGHEST_LABEL_OF_AUTHORS)
     labels, shown = padding.pad(torch.from_numpy(clipped)), _padded(exposure, dataset)
     gains = torch.exp2(labels) - 1

@@ -120,7 +120,7 @@ def linear_programs(
     has_merit
         Whether the merit of an item is its relevance, cut at 0; otherwise all have merit 1, and fair is equal exposure.
     """
-    padding, flat = dataset.padding(), dataset.in_query_order(relevances)
+    padding, flat = dataset.padding().to("cpu"), dataset.in_query_order(relevances)
     form = additive_form("ndcg", padding.pad(torch.from_numpy(flat)), padding.mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
     assert form is not None
     assert dataset.groups_by_query is not None

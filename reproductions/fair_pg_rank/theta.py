@@ -47,7 +47,7 @@ def learned_models(
         for strength in strengths:
             ranker = FairPGRank(strength=strength, reward=reward, random_state=draw.seed, **settings).fit(draw.train)
             x1, x2 = ranker.predict(np.eye(2)) - ranker.predict(np.zeros((2, 2)))
-            padding = draw.train.padding()
+            padding = draw.train.padding().to("cpu")
             scores = padding.pad(torch.from_numpy(ranker.predict(draw.train))).masked_fill(~padding.mask, -torch.inf)
             chances = torch.distributions.Categorical(logits=scores)
             models.append(
@@ -83,7 +83,7 @@ _COLUMNS = ("utility", "disparity", "share_of_x1", "first_rank_entropy")
 
 def value_of(theta: tuple[float, float], dataset: RankingDataset, reward: Reward) -> Measured:
     """What the policy of given weights is worth."""
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     scores = padding.pad(torch.from_numpy(dataset.features_by_query.astype(np.float64) @ np.array(theta)))
     weights = position_bias(scores.shape[1], dtype=torch.float64)
     exposure = padding.unpad(PlackettLuce(scores, padding.mask).exposure(weights)).numpy()

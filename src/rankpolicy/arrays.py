@@ -8,10 +8,11 @@ values of arrays or copies between host and device, so that CUDA graphs can be c
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import array_api_compat
 import numpy as np
+from array_api_compat import numpy as of_numpy
 from numpy.typing import NDArray
 
 from rankpolicy.types import RankPolicyError
@@ -22,16 +23,23 @@ if TYPE_CHECKING:
 Array: TypeAlias = Any  # a numpy array or a torch tensor: mypy knows no type that is either
 Generator: TypeAlias = "np.random.Generator | torch.Generator"
 
-is_tensor = array_api_compat.is_torch_array
+
+def is_tensor(array: Any) -> bool:
+    """Whether it is a tensor of torch, which is loaded only where there is one."""
+    return isinstance(array, getattr(sys.modules.get("torch"), "Tensor", ()))
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace of arrays of one kind; None and plain numbers are passed over.
+    """The array API namespace of arrays of one kind.
 
     >>> namespace(np.ones(2)).sum(np.ones(2))
     np.float64(2.0)
     """
-    return array_api_compat.array_namespace(*arrays)
+    if any(map(is_tensor, arrays)):
+        from array_api_compat import torch
+
+        return torch
+    return of_numpy
 
 
 def alike(*arrays: Array) -> tuple[Array, ...]:
@@ -55,6 +63,24 @@ def to_numpy(array: Array) -> NDArray[Any]:
     return array.detach().cpu().numpy() if is_tensor(array) else np.asarray(array)
 
 
+def as_like(values: Any, array: Array) -> Array:
+    """Values (numbers, or an array of either kind) in the kind and dtype of ``array`` and on its device; autograd follows them.
+
+    >>> as_like([1, 2], np.zeros(1))
+    array([1., 2.])
+    """
+    if is_tensor(array):
+        import torch
+
+        return torch.as_tensor(values, dtype=array.dtype, device=array.device)
+    return np.asarray(values, dtype=array.dtype)
+
+
+def as_double(array: Array) -> Array:
+    """The array in float64."""
+    return array.double() if is_tensor(array) else array.astype(np.float64, copy=False)
+
+
 def detached(array: Array) -> Array:
     """The array without gradients."""
     return array.detach() if is_tensor(array) else array
@@ -62,7 +88,12 @@ def detached(array: Array) -> Array:
 
 def device_of(array: Array) -> Any:
     """The device that new arrays beside this one lie on."""
-    return array_api_compat.device(array)
+    return array.device if is_tensor(array) else "cpu"
+
+
+def on_host(array: Array) -> bool:
+    """Whether kernels for a processor can read the array: numpy's are, and tensors of the CPU."""
+    return not is_tensor(array) or array.device.type == "cpu"
 
 
 def is_floating(array: Array) -> bool:
@@ -111,6 +142,39 @@ def scatter(values: Array, indices: Array, updates: Array | float) -> Array:
     return changed
 
 
+def put(values: Array, indices: Array, updates: Array | float) -> None:
+    """Write ``updates`` into ``values`` (..., item) at ``indices`` (..., position), in place."""
+    if is_tensor(values):
+        values.scatter_(-1, indices, updates)
+    else:
+        np.put_along_axis(values, indices, updates, -1)
+
+
+def arange(count: int, *, like: Array) -> Array:
+    """0, 1, ..., ``count`` - 1, on the device of ``like``."""
+    return namespace(like).arange(count, device=device_of(like))
+
+
+def zeros(shape: tuple[int, ...], *, like: Array, dtype: Any = None) -> Array:
+    """Zeros on the device of ``like``, by default in its dtype."""
+    return namespace(like).zeros(shape, dtype=dtype or like.dtype, device=device_of(like))
+
+
+def pair_indices(count: int, *, like: Array) -> tuple[Array, Array]:
+    """The first and the second of all pairs of two indices below ``count``, the lower one first.
+
+    >>> first, second = pair_indices(3, like=np.zeros(1))
+    >>> first.tolist(), second.tolist()
+    ([0, 0, 1], [1, 2, 2])
+    """
+    if is_tensor(like):
+        import torch
+
+        first, second = torch.triu_indices(count, count, 1, device=like.device)
+        return first, second
+    return np.triu_indices(count, 1)
+
+
 def resized(vector: Array, length: int) -> Array:
     """The first ``length`` values of a vector, 0 past its end.
 
@@ -150,6 +214,15 @@ def log_sigmoid(array: Array) -> Array:
 
         return torch.nn.functional.logsigmoid(array)
     return -np.logaddexp(array.dtype.type(0), -array)
+
+
+def log_factorial(array: Array) -> Array:
+    """log(array!), elementwise."""
+    if is_tensor(array):
+        return (array + 1).lgamma()
+    from scipy.special import gammaln
+
+    return gammaln(array + 1)
 
 
 def new_generator(seed: int, *, like: Array) -> Generator:

@@ -1,8 +1,10 @@
 """What every policy must do, over all of them."""
 
+import dataclasses
 import inspect
 from itertools import permutations
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
@@ -22,6 +24,14 @@ def mixture_of_three(scores, mask):
     rankings = torch.stack([rank_by_score(keys, mask) for keys in (scores, -scores, scores.cos())])
     shares = torch.tensor([0.5, 0.3, 0.2], dtype=scores.dtype)
     return Mixture(rankings, shares[:, None].expand(-1, len(scores)), mask)
+
+
+def arrays_of(policy):
+    """The same policy over numpy arrays."""
+    held = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
+    return type(policy)(
+        **{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in held.items()}
+    )
 
 
 POLICIES = {
@@ -170,3 +180,67 @@ def test_the_same_seed_draws_the_same_and_torchs_own_generator_rests(name):
 def test_wrong_rank_weights_are_named(name):
     with pytest.raises(RankPolicyError, match=r"rank_weights must be a vector \(position,\)"):
         POLICIES[name](SCORES, MASK).exposure(WEIGHTS[None])
+
+
+@pytest.mark.parametrize("cutoff", [None, 2])
+def test_arrays_give_the_numbers_of_tensors(name, cutoff):
+    policy = POLICIES[name](SCORES, MASK)
+    of_arrays, rankings = arrays_of(policy), policy.sample(7, generator=torch.Generator().manual_seed(1))
+    for method, argument in (
+        ("log_prob", rankings),
+        ("propensities", rankings),
+        ("exposure", WEIGHTS[:3]),
+        ("exposure", None),
+        ("mode", ...),
+    ):
+        if (method == "exposure" and name in IS_SAMPLED) or not hasattr(policy, method):
+            continue
+        arguments, options = (argument,) if argument is not ... else (), {}
+        if method in ("log_prob", "exposure"):
+            options["cutoff"] = cutoff
+        expected = getattr(policy, method)(*arguments, **options)
+        got = getattr(of_arrays, method)(*(x.numpy() if x is not None else x for x in arguments), **options)
+        assert isinstance(got, np.ndarray)
+        np.testing.assert_allclose(got, expected.numpy(), rtol=1e-12, atol=1e-12)
+        assert got.dtype == expected.numpy().dtype
+
+
+@pytest.mark.parametrize("query", [0, 1])
+def test_samples_of_arrays_have_the_stated_frequencies(name, query):
+    policy, num_samples = of_query(POLICIES[name], query), 8000
+    lists, of_arrays = all_lists(policy, 0), arrays_of(policy)
+    drawn = of_arrays.sample(num_samples, generator=np.random.default_rng(3))[:, 0]
+    observed = (drawn[:, None] == lists.numpy()).all(-1).sum(0)
+    expected = num_samples * np.exp(of_arrays.log_prob(lists[:, None].numpy())[:, 0])
+    assert observed.sum() == num_samples
+    assert (observed[expected == 0] == 0).all()
+    assert chisquare(observed[expected > 0], expected[expected > 0]).pvalue > 1e-3
+    again = of_arrays.sample(num_samples, generator=np.random.default_rng(3))[:, 0]
+    np.testing.assert_array_equal(drawn, again)
+
+
+def test_estimated_exposures_of_arrays_are_near_those_of_tensors():
+    for name in IS_SAMPLED:
+        policy = POLICIES[name](SCORES, MASK)
+        np.testing.assert_allclose(arrays_of(policy).exposure(), policy.exposure().numpy(), atol=0.05)
+
+
+def test_each_kind_of_array_draws_from_its_own_generator(name):
+    policy = POLICIES[name](SCORES, MASK)
+    with pytest.raises(RankPolicyError, match=r"generator must be a torch\.Generator for tensors"):
+        policy.sample(1, generator=np.random.default_rng(0))
+    with pytest.raises(RankPolicyError, match=r"generator must be a numpy\.random\.Generator for numpy arrays"):
+        arrays_of(policy).sample(1, generator=torch.Generator())
+
+
+@pytest.mark.parametrize("policy_of", [TopShuffle, RandomSwaps])
+def test_shown_arrays_are_logged_as_tensors_are(policy_of):
+    shown = arrays_of(policy_of(SCORES, MASK)).show(generator=np.random.default_rng(0))
+    columns = shown.log_columns()
+    assert columns["item"].tolist() == shown.rankings[MASK.sum(-1).numpy()[:, None] > np.arange(4)].tolist()
+    policy = policy_of(SCORES, MASK)
+    np.testing.assert_allclose(
+        columns["list_propensity"],
+        policy.log_prob(torch.from_numpy(shown.rankings)).exp().numpy()[columns["query"]],
+        rtol=1e-12,
+    )

@@ -8,7 +8,7 @@ import torch
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import evaluate, evaluate_scores
-from rankpolicy.evaluation.measure import values_by_torch
+from rankpolicy.evaluation.measure import values_by_reference
 from rankpolicy.metrics import METRICS, parse_metric, parse_metrics, term_table
 from rankpolicy.types import Conventions, RankPolicyError
 
@@ -31,15 +31,15 @@ def test_the_compiled_path_equals_the_reference(empty: object, gain: str, dtype:
     texts = [f"{name}{at}" for name in METRICS for at in ("", "@1", "@5", "@100")]
     measures = [parse_metric(text, conventions) for text in [*texts, "mean(ap, rr)", "ndcg@10*ap", "1 - 0.5*err@3"]]
     values = evaluate_scores(scores.astype(dtype), dataset, measures)
-    expected = np.column_stack([values_by_torch(scores.astype(dtype), dataset, measure) for measure in measures])
+    expected = np.column_stack([values_by_reference(scores.astype(dtype), dataset, measure) for measure in measures])
     np.testing.assert_allclose(values, expected, atol=1e-9)
 
 
 def test_blocks_of_queries_change_nothing() -> None:
     scores, dataset = random_dataset()
     metric = parse_metric("ndcg@10")
-    in_blocks = values_by_torch(scores, dataset, metric, cells_per_block=500)
-    np.testing.assert_allclose(in_blocks, values_by_torch(scores, dataset, metric))
+    in_blocks = values_by_reference(scores, dataset, metric, cells_per_block=500)
+    np.testing.assert_allclose(in_blocks, values_by_reference(scores, dataset, metric))
 
 
 def test_without_numba_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_a_list_of_5000_items() -> None:
     dataset = from_arrays(np.zeros((5000, 1)), labels, group=[5000])
     for metric in parse_metrics("ndcg, ap, err@10"):
         ours = evaluate_scores(scores, dataset, [metric])[:, 0]
-        np.testing.assert_allclose(ours, values_by_torch(scores, dataset, metric))
+        np.testing.assert_allclose(ours, values_by_reference(scores, dataset, metric))
 
 
 def test_a_ranker_a_tensor_and_an_own_function() -> None:

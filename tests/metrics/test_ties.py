@@ -14,7 +14,7 @@ from sklearn.metrics import ndcg_score
 import rankpolicy as rp
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation import evaluate, evaluate_scores
-from rankpolicy.evaluation.measure import values_by_torch
+from rankpolicy.evaluation.measure import values_by_reference
 from rankpolicy.metrics import METRICS, all_items, as_reward, parse_metric
 from rankpolicy.metrics.ties import expected_value
 from rankpolicy.types import Conventions, RankPolicyError
@@ -43,7 +43,7 @@ def test_reference_and_kernels_give_the_mean_over_all_orders(items, empty, gain)
     dataset = from_arrays(np.zeros((len(labels), 1)), labels, group=[len(labels)])
     expected = [over_all_orders(metric, scores, labels) for metric in metrics]
     np.testing.assert_allclose(evaluate_scores(np.array(scores, float), dataset, metrics)[0], expected, atol=1e-9)
-    by_torch = [values_by_torch(np.array(scores, float), dataset, metric)[0] for metric in metrics]
+    by_torch = [values_by_reference(np.array(scores, float), dataset, metric)[0] for metric in metrics]
     np.testing.assert_allclose(by_torch, expected, atol=1e-9)
 
 
@@ -141,7 +141,7 @@ def test_long_lists_of_few_different_scores() -> None:
     labels, scores = generator.integers(0, 5, sizes.sum()), generator.integers(0, 5, sizes.sum()).astype(float)
     dataset = from_arrays(np.zeros((sizes.sum(), 1)), labels, group=sizes)
     metrics = [parse_metric(text) for text in ("ndcg@10", "ap", "rr", "err", "err@10", "p@10", "avg_rank", "success@1")]
-    by_torch = np.column_stack([values_by_torch(scores, dataset, metric) for metric in metrics])
+    by_torch = np.column_stack([values_by_reference(scores, dataset, metric) for metric in metrics])
     np.testing.assert_allclose(evaluate_scores(scores, dataset, metrics), by_torch, atol=1e-9)
 
 

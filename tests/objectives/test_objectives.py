@@ -12,7 +12,7 @@ MASK = torch.tensor([[True, True, False]])
 
 
 def batch_of(labels, mask):
-    padding = Padding.of_sizes(mask.sum(-1).numpy())
+    padding = Padding.of_sizes(mask.sum(-1).numpy()).to("cpu")
     return Batch(features=torch.zeros(int(mask.sum()), 1), labels=labels, mask=mask, padding=padding)
 
 

@@ -23,8 +23,6 @@ from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from rankpolicy.data.padding import Padding
 
 Values = TypeVar("Values")
@@ -316,17 +314,15 @@ class RankingDataset:
         yield from blocks_of(self.labels_by_query)
 
     def padding(self) -> Padding:
-        """How flat values of the items become padded ``(query, item)`` tensors."""
-        from rankpolicy.data.padding import Padding  # here: a dataset itself needs no torch
+        """How flat values of the items become padded arrays ``(query, item)``."""
+        from rankpolicy.data.padding import Padding
 
         return Padding.of_sizes(self.sizes)
 
-    def padded_labels(self) -> tuple[Tensor, Tensor]:
+    def padded_labels(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Labels and mask, both (query, item)."""
-        import torch
-
         padding = self.padding()
-        return padding.pad(torch.from_numpy(self.labels_by_query.copy())), padding.mask
+        return padding.pad(self.labels_by_query), padding.mask
 
     @checked_kinds
     def has_relevant_items(self, relevant_from: float = 1.0) -> NDArray[np.bool_]:

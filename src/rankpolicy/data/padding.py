@@ -7,12 +7,12 @@ padded together, so that padding costs no more than a multiple of their items.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import Array, alike, is_tensor
 from rankpolicy.display import short_repr
 
 _SHORT = 16  # lists up to this length are padded together
@@ -20,18 +20,18 @@ _SHORT = 16  # lists up to this length are padded together
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """The place of each flat item in a padded ``(query, item)`` array.
+    """The place of each flat item in a padded ``(query, item)`` array; arrays are padded as arrays, tensors as tensors.
 
     >>> padding = Padding.of_sizes(np.array([2, 1]))
-    >>> padding.pad(torch.tensor([5.0, 6.0, 7.0]))
-    tensor([[5., 6.],
-            [7., 0.]])
+    >>> padding.pad(np.array([5.0, 6.0, 7.0]))
+    array([[5., 6.],
+           [7., 0.]])
     >>> padding.unpad(padding.mask).tolist()
     [True, True, True]
     """
 
-    mask: Tensor  # (query, item) bool
-    cells: Tensor  # (items,)
+    mask: Array  # (query, item) bool
+    cells: Array  # (items,)
 
     __repr__ = short_repr
 
@@ -42,23 +42,32 @@ class Padding:
         query_of_item = np.repeat(np.arange(len(sizes)), sizes)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
         column = np.arange(len(query_of_item)) - starts
-        mask = torch.from_numpy(np.arange(longest)[None, :] < np.asarray(sizes)[:, None])
-        return cls(mask, torch.from_numpy(query_of_item * longest + column))
+        mask = np.arange(longest)[None, :] < np.asarray(sizes)[:, None]
+        return cls(mask, query_of_item * longest + column)
 
-    def pad(self, flat: Tensor) -> Tensor:
+    def pad(self, flat: Array) -> Array:
         """Flat values (items,) as a padded array (query, item), with 0 in the padding; several rows (row, items) one after the other."""
-        if flat.dim() == 2:
-            padded = flat.new_zeros(len(flat), self.mask.numel()).index_copy(1, self.cells, flat)
-            return padded.view(-1, self.mask.shape[1])
-        return flat.new_zeros(self.mask.numel()).index_put((self.cells,), flat).view(self.mask.shape)
+        flat, cells = alike(flat, self.cells)
+        num_queries, longest = self.mask.shape
+        if flat.ndim == 2 and is_tensor(flat):
+            padded = flat.new_zeros(len(flat), num_queries * longest).index_copy(1, cells, flat)
+        elif is_tensor(flat):
+            padded = flat.new_zeros(num_queries * longest).index_put((cells,), flat)
+        else:
+            padded = np.zeros((*flat.shape[:-1], num_queries * longest), flat.dtype)
+            padded[..., cells] = flat
+        return padded.reshape((-1, longest) if flat.ndim == 2 else (num_queries, longest))
 
-    def unpad(self, padded: Tensor) -> Tensor:
+    def unpad(self, padded: Array) -> Array:
         """The values of a padded array (query, item) as a flat one (items,)."""
-        return padded.reshape(-1)[self.cells]
+        padded, cells = alike(padded, self.cells)
+        return padded.reshape(-1)[cells]
 
-    def to(self, device: torch.device | str) -> Padding:
-        """The same padding on another device."""
-        return Padding(self.mask.to(device), self.cells.to(device))
+    def to(self, device: Any) -> Padding:
+        """The same padding as tensors on a device of torch."""
+        import torch
+
+        return Padding(*(torch.as_tensor(array, device=device) for array in (self.mask, self.cells)))
 
 
 def queries_by_length(sizes: NDArray[np.int64], *, most_cells: int | None = None) -> list[NDArray[np.int64]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arrays import is_tensor, to_numpy
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
-from rankpolicy.data.padding import queries_by_length
+from rankpolicy.data.padding import Padding, queries_by_length
 from rankpolicy.data.rows_of_queries import rows_of_queries
 from rankpolicy.declarations.arguments import as_array, checked_kind
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
@@ -161,7 +163,7 @@ def evaluate_scores(
         if isinstance(measure, RewardExpression) and _kernels_know(measure):
             columns_of.setdefault(measure.conventions, []).append(column)
         else:
-            values[:, column] = values_by_torch(untied[measure.conventions.ties], dataset, measure)
+            values[:, column] = values_by_reference(untied[measure.conventions.ties], dataset, measure)
     for conventions, columns in columns_of.items():
         expressions = [m for m in (measures[column] for column in columns) if isinstance(m, RewardExpression)]
         values[:, columns] = values_by_kernel(untied[conventions.ties], dataset, expressions)
@@ -224,22 +226,23 @@ def values_by_kernel(
     return np.column_stack([expression.combine(by_leaf) for expression in expressions])
 
 
-def values_by_torch(
+def values_by_reference(
     scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_per_block: int = 1 << 21
 ) -> NDArray[np.float64]:
     """Values (query,) of any metric in expectation over ties, in blocks of queries of similar length to bound what padding takes."""
-    import torch
-
-    from rankpolicy.data.padding import Padding
     from rankpolicy.metrics.ties import expected_value
 
     values = np.empty(dataset.num_queries)
     for queries in queries_by_length(dataset.sizes, most_cells=cells_per_block):
         items = rows_of_queries(dataset.query_offsets, queries)
         padding = Padding.of_sizes(dataset.sizes[queries])
-        padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))
-        padded_labels = padding.pad(torch.from_numpy(dataset.labels_by_query[items].astype(np.float64)))
-        values[queries] = expected_value(measure, padded_scores, padded_labels, padding.mask).double().numpy()
+        if not isinstance(measure, RewardExpression) and find_spec("torch"):
+            padding = padding.to(
+                "cpu"
+            )  # functions of a user's own get tensors, as in training, where there are tensors
+        padded_scores = padding.pad(scores[items].astype(np.float64))
+        padded_labels = padding.pad(dataset.labels_by_query[items].astype(np.float64))
+        values[queries] = to_numpy(expected_value(measure, padded_scores, padded_labels, padding.mask))
     return values
 
 
@@ -264,9 +267,7 @@ def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list
 
 def flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
     """Scores (items,) as an array, if there is one finite or infinite number per item of the dataset."""
-    array = (
-        scores.detach().cpu().numpy() if hasattr(scores, "detach") else as_array("scores", scores)
-    )  # a tensor, or array-like
+    array = to_numpy(scores) if is_tensor(scores) else as_array("scores", scores)  # a tensor, or array-like
     if array.shape != (dataset.num_items,):
         raise RankPolicyError(
             f"scores must have one value per item of the dataset, shape ({dataset.num_items},); got {array.shape}. "

@@ -117,7 +117,7 @@ def policy_values(
 ) -> list[PolicyValue]:
     """What ``policy_value`` gives for each of several policies over the same queries."""
     measure, aim = _additive(reward), as_aim(fairness)
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
 
     def exposure_of(rank_weights: Tensor) -> Tensor:
@@ -173,8 +173,8 @@ def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim:
         codes, names = encode_groups(dataset.groups_by_query)
         if len(names) < 2:
             raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
-        groups, num_groups = dataset.padding().pad(codes), len(names)
-    mask = dataset.padding().mask
+        groups, num_groups = dataset.padding().to("cpu").pad(codes), len(names)
+    mask = dataset.padding().to("cpu").mask
     if getattr(aim, "amortized", False):  # an average over the queries of one policy
         return [
             aim.disparity(policy_exposure, labels, mask, groups=groups, num_groups=num_groups)

@@ -102,7 +102,7 @@ def measure_directness(
     """
     measure = reward_for_labels(reward_to_maximise(reward), dataset.label_kind)
     own_scores = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     scores = padding.pad(torch.from_numpy(dataset.in_query_order(flat_scores(own_scores, dataset).astype(np.float64))))
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     num_samples = whole_number("num_samples", num_samples, at_least=2)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
-from rankpolicy.policies.plackett_luce import check_scores
+from rankpolicy.policies.plackett_luce import checked_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
 from rankpolicy.types import Reward
 
@@ -45,7 +45,7 @@ def exact(
     num_samples, control, generator
         Not used: nothing is drawn.
     """
-    check_scores(scores, mask)
+    scores, mask = checked_scores(scores, mask)
     return exact_of_forms(scores, mask, reward.additive_forms(labels, mask), name=reward.name)
 
 

@@ -19,7 +19,7 @@ from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.metrics import rank_by_score, ranks_of
 from rankpolicy.policies.choices import add_gumbel_noise
-from rankpolicy.policies.plackett_luce import check_scores
+from rankpolicy.policies.plackett_luce import checked_scores
 from rankpolicy.types import Reward
 
 _LARGEST_LOG = 30.0  # exp(-e^30) is 0
@@ -52,7 +52,7 @@ def gumbel(
     generator
         Source of randomness; by default torch's own.
     """
-    check_scores(scores, mask)
+    scores, mask = checked_scores(scores, mask)
     check_control("none", num_samples)
     form = cascade_form(reward, labels, mask)
     if on_gpu(scores) and _fits(scores, form):
@@ -173,7 +173,7 @@ def gumbel_exposure(
     >>> gumbel_exposure(torch.tensor([[60.0, 0.0]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1.0, 0.5]))
     tensor([[1.0000, 0.5000]])
     """
-    check_scores(scores, mask)
+    scores, mask = checked_scores(scores, mask)
     check_control("none", num_samples)
     missing = max(0, scores.shape[-1] - len(rank_weights))
     weights = torch.nn.functional.pad(rank_weights.double(), (0, missing))[: scores.shape[-1]].to(scores.device)

@@ -16,7 +16,7 @@ from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
-from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
+from rankpolicy.policies.plackett_luce import PlackettLuce, checked_scores
 from rankpolicy.types import Reward
 
 
@@ -47,7 +47,7 @@ def pl_rank(
     generator
         Source of randomness; by default torch's own.
     """
-    check_scores(scores, mask)
+    scores, mask = checked_scores(scores, mask)
     check_control("none", num_samples)
     weights, values = (torch.stack(terms) for terms in zip(*reward.additive_forms(labels, mask), strict=True))
     cutoff = max(1, num_ranks(weights, of=(reward.name, "additive")))

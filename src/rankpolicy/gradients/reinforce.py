@@ -19,7 +19,7 @@ from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
 from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table
 from rankpolicy.metrics.expression import TermTable
-from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
+from rankpolicy.policies.plackett_luce import PlackettLuce, checked_scores
 from rankpolicy.types import Reward
 
 
@@ -50,7 +50,7 @@ def reinforce(
     generator
         Source of randomness; by default torch's own.
     """
-    check_scores(scores, mask)
+    scores, mask = checked_scores(scores, mask)
     check_control(control, num_samples)
     is_on_gpu = on_gpu(scores)
     terms = term_table(reward) if is_on_gpu or scores.device.type == "cpu" else None

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from typing import Any
 
 # Where numba is not installed, the torch and numpy references serve instead of kernels.
 HAS_NUMBA = find_spec("numba") is not None
@@ -29,9 +26,9 @@ def can_read(array: Any) -> bool:
     return not is_current_stream_capturing()
 
 
-def on_gpu(array: Tensor) -> bool:
+def on_gpu(array: Any) -> bool:
     """Whether the Triton kernels serve this array: it lies on a CUDA device, and they are on.
 
     They compute in float32; float64 arrays take the torch references.
     """
-    return array.device.type == "cuda" and array.element_size() <= 4 and triton_is_on()
+    return getattr(array, "is_cuda", False) and array.element_size() <= 4 and triton_is_on()

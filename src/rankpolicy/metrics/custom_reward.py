@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-from numpy.typing import NDArray
-
+from rankpolicy.arrays import Array, alike, is_tensor, to_numpy
 from rankpolicy.metrics.expression import Leaf
 from rankpolicy.metrics.metric import AdditiveForm
 from rankpolicy.types import Conventions, RankPolicyError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +27,7 @@ class CustomReward:
     """
 
     name: str
-    function: Callable[[Tensor, Tensor, Tensor], Tensor]
+    function: Callable[[Array, Array, Array], Array]
     conventions: Conventions = field(default_factory=Conventions)
 
     # Every position may matter, higher is better, and nothing else is known about the function.
@@ -42,16 +38,16 @@ class CustomReward:
     has_cascade: ClassVar[bool] = False
     leaves: ClassVar[tuple[Leaf, ...]] = ()
 
-    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def __call__(self, rankings: Array, labels: Array, mask: Array) -> Array:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
-        import torch
-
         returned = self.function(rankings, labels, mask)
         try:
-            values = torch.as_tensor(returned)
+            _, values = alike(rankings, returned if is_tensor(rankings) else to_numpy(returned))
+            if not is_tensor(values) and values.dtype.kind not in "biuf":
+                raise TypeError
         except (TypeError, ValueError, RuntimeError):
             raise RankPolicyError(
-                f"reward {self.name!r} must give a tensor with one value per ranking; got {type(returned).__name__}."
+                f"reward {self.name!r} must give an array with one value per ranking; got {type(returned).__name__}."
             ) from None
         if values.shape != rankings.shape[:-1]:
             raise RankPolicyError(
@@ -60,7 +56,7 @@ class CustomReward:
             )
         return values
 
-    def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
+    def check_labels(self, labels: Array) -> None:
         """Accept all labels: the function decides what it reads.
 
         Parameters
@@ -69,7 +65,7 @@ class CustomReward:
             Labels of any shape.
         """
 
-    def additive_forms(self, labels: Tensor, mask: Tensor) -> tuple[AdditiveForm, ...]:
+    def additive_forms(self, labels: Array, mask: Array) -> tuple[AdditiveForm, ...]:
         """Raise an error: a function is not known to be rank weights times item values.
 
         Parameters

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
+from rankpolicy.arrays import Array, is_tensor
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.metric import AdditiveForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import (
@@ -18,28 +19,25 @@ from rankpolicy.metrics.ranked import (
 )
 from rankpolicy.types import Conventions
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 @documented_metric()
 def dcg(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Discounted cumulative gain of each ranking (Järvelin & Kekäläinen 2002).
 
     DCG@c = sum over ranks r <= c of gain / log2(1 + r), gain = 2^label - 1 (or the label itself); padded items have no gain. A query
     without relevant items has the value 0, or NaN with ``empty="skip"``; ``empty=1`` does not change it.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> dcg(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 7/1 + 0 + 1/2
-    tensor([7.5000])
+    >>> from numpy import array
+    >>> dcg(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7/1 + 0 + 1/2
+    array([7.5])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     gains = lists.items.gains(conventions)
@@ -59,22 +57,22 @@ DCG = Metric(
 
 @documented_metric()
 def ndcg(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """DCG of each ranking divided by the best DCG of its query (Järvelin & Kekäläinen 2002).
 
     nDCG@c = DCG@c / ideal, ideal = DCG@c of the query's items by descending label. The ideal includes every item of the query, also those
     that a prefix leaves out.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> ndcg(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 7.5 / (7 + 1/log2(3))
-    tensor([0.9828])
+    >>> from numpy import array
+    >>> ndcg(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7.5 / (7 + 1/log2(3))
+    array([0.9828])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     gains = lists.items.gains(conventions)
@@ -92,9 +90,12 @@ def _additive_ndcg(items: JudgedItems, *, cutoff: int | None, conventions: Conve
     )
 
 
-def _ideal_dcg(gains: Tensor, cutoff: int | None) -> Tensor:
+def _ideal_dcg(gains: Array, cutoff: int | None) -> Array:
     """DCG@c of gains (query, item) in descending order (query,)."""
-    best = gains.topk(min(cutoff or gains.shape[-1], gains.shape[-1]), dim=-1).values
+    if is_tensor(gains):
+        best = gains.topk(min(cutoff or gains.shape[-1], gains.shape[-1]), dim=-1).values
+    else:
+        best = -np.sort(-gains, axis=-1)[:, :cutoff]
     return (best * discounts(best.shape[-1], like=gains)).sum(-1)
 
 

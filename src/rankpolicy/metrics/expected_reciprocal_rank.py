@@ -2,60 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
+from rankpolicy.arrays import Array, namespace
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.metric import CascadeForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, rank_numbers, ranked
 from rankpolicy.types import Conventions, RankPolicyError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 @documented_metric()
 def err(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Expected reciprocal rank of the item that satisfies a user who reads from the top (Chapelle et al. 2009).
 
     ERR@c = sum over ranks r <= c of (1/r) stop_r prod over r' < r of (1 - stop_r'), stop = (2^label - 1) / 2^max_label. It does not depend
     on ``conventions.gain``.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> err(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 7/16 + (1/3)(9/16)(1/16)
-    tensor([0.4492])
+    >>> from numpy import array
+    >>> err(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7/16 + (1/3)(9/16)(1/16)
+    array([0.4492])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     stops = lists.placed(_stops(lists.items, conventions))
-    reaching = (1 - stops).cumprod(-1).roll(1, -1)
-    reaching[..., :1] = 1
+    xp = namespace(stops)
+    reaching = xp.concat([xp.ones_like(stops[..., :1]), (1 - stops).cumprod(-1)[..., :-1]], axis=-1)
     values = (reaching * stops / lists.ranks()).sum(-1)
-    return fill_empty(values, lists.items.labels.amax(-1) > 0, conventions)
+    return fill_empty(values, xp.max(lists.items.labels, axis=-1) > 0, conventions)
 
 
 def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
     """θ_k = 1/k, ρ = stop; the factor c_k is the probability that no item above satisfies the user."""
-    stops = _stops(items, conventions)
+    stops, xp = _stops(items, conventions), namespace(items.labels)
     return CascadeForm(
         rank_weights=cut_weights(1 / rank_numbers(stops.shape[-1], like=stops), cutoff),
         item_values=stops,
         keep=1 - stops,
-        add=stops.new_zeros(stops.shape),
-        constant=stops.new_zeros(len(stops)),
+        add=xp.zeros_like(stops),
+        constant=xp.zeros_like(stops[:, 0]),
     )
 
 
-def _stops(items: JudgedItems, conventions: Conventions) -> Tensor:
+def _stops(items: JudgedItems, conventions: Conventions) -> Array:
     """Probability that an item satisfies a user who looks at it (query, item)."""
-    _check_labels(float(items.labels.max()) if items.labels.numel() else 0.0, conventions)
-    return (items.labels.exp2() - 1) / 2**conventions.max_label
+    _check_labels(float(items.labels.max()) if math.prod(items.labels.shape) else 0.0, conventions)
+    return (namespace(items.labels).exp2(items.labels) - 1) / 2**conventions.max_label
 
 
 def _check_labels(highest: float, conventions: Conventions) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arrays import Array
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.kernels import HAS_NUMBA, can_read
 from rankpolicy.kernels.metrics.codes import NO_CUTOFF
@@ -21,10 +22,6 @@ from rankpolicy.metrics.metric import AdditiveForm, metric_named
 from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Array = TypeVar("Array", "Tensor", NDArray[Any])
 LEAST_RELEVANCE = 1e-9  # the lowest relevance estimated from clicks that counts as relevant
 
 
@@ -83,11 +80,10 @@ class RewardExpression:
     trained
         Whether BanditRank trains the weights of the terms.
 
-    >>> import torch
     >>> from rankpolicy.metrics import all_items, parse_metric
     >>> reward = parse_metric("mean(map, rr)")
-    >>> reward(torch.tensor([[1, 0]]), torch.tensor([[1.0, 0.0]]), all_items(1, 2))
-    tensor([0.5000])
+    >>> reward(np.array([[1, 0]]), np.array([[1.0, 0.0]]), all_items(1, 2))
+    array([0.5])
     >>> reward == parse_metric("0.5*rr + 0.5*ap")
     True
     """
@@ -97,7 +93,7 @@ class RewardExpression:
     conventions: Conventions = field(default_factory=Conventions)
     trained: bool = False
 
-    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def __call__(self, rankings: Array, labels: Array, mask: Array) -> Array:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         return self.combine({leaf: self.leaf_values(leaf, rankings, labels, mask) for leaf in self.leaves})
 
@@ -112,7 +108,7 @@ class RewardExpression:
         total = sum(term.weight * math.prod(values[leaf] for leaf in term.factors) for term in self.terms)
         return cast(Array, total)
 
-    def leaf_values(self, leaf: Leaf, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def leaf_values(self, leaf: Leaf, rankings: Array, labels: Array, mask: Array) -> Array:
         """Values (..., query) of one metric of this expression.
 
         Parameters
@@ -172,7 +168,7 @@ class RewardExpression:
             METRICS[leaf.metric].has_cascade for leaf in self.leaves
         )
 
-    def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
+    def check_labels(self, labels: Array) -> None:
         """Refuse labels that one of its metrics cannot read, such as a grade above ``max_label`` for err.
 
         Parameters
@@ -187,7 +183,7 @@ class RewardExpression:
                 if check is not None:
                     check(highest, self.conventions)
 
-    def additive_forms(self, labels: Tensor, mask: Tensor) -> tuple[AdditiveForm, ...]:
+    def additive_forms(self, labels: Array, mask: Array) -> tuple[AdditiveForm, ...]:
         """Rank weights and item values that add up to this reward, one pair per term; item values include the weight of the term.
 
         Parameters
@@ -217,8 +213,8 @@ class RewardExpression:
 
 def additive_form(
     metric: str,
-    labels: Tensor,
-    mask: Tensor,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
@@ -241,10 +237,9 @@ def additive_form(
     options
         Options of the metric, such as ``{"persistence": 0.5}`` for rbp; None for its defaults.
 
-    >>> import torch
-    >>> form = additive_form("ndcg", torch.tensor([[0.0, 1.0, 3.0]]), torch.ones(1, 3, dtype=torch.bool), cutoff=2)
-    >>> form.rank_weights, form.item_values  # values 1/7.63 and 7/7.63
-    (tensor([1.0000, 0.6309, 0.0000]), tensor([[0.0000, 0.1310, 0.9173]]))
+    >>> form = additive_form("ndcg", np.array([[0.0, 1.0, 3.0]]), np.ones((1, 3), bool), cutoff=2)
+    >>> form.rank_weights.round(4), form.item_values.round(4)  # values 1/7.63 and 7/7.63
+    (array([1.    , 0.6309, 0.    ]), array([[0.    , 0.131 , 0.9173]]))
     """
     additive = metric_named(metric).additive
     if additive is None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rankpolicy.arrays import Array, namespace
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.metric import CascadeForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import (
@@ -15,42 +14,41 @@ from rankpolicy.metrics.ranked import (
 )
 from rankpolicy.types import Conventions
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 @documented_metric()
 def rr(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Reciprocal rank of the first relevant item of each ranking (Voorhees 1999); its mean over queries is MRR.
 
     RR@c = 1 / r for the first rank r <= c that holds a relevant item, 0 where none does.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> rr(tensor([[0, 2, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))
-    tensor([0.5000])
+    >>> from numpy import array
+    >>> rr(array([[0, 2, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)
+    array([0.5])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
-    return fill_empty((lists.placed(relevant) / lists.ranks()).amax(-1), relevant.sum(-1) > 0, conventions)
+    return fill_empty(
+        namespace(relevant).max(lists.placed(relevant) / lists.ranks(), axis=-1), relevant.sum(-1) > 0, conventions
+    )
 
 
 def _cascade_rr(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
     """θ_k = 1/k, ρ = relevant; the factor c_k is 1 up to the first relevant item and 0 below it."""
-    relevant = items.relevant(conventions)
+    relevant, xp = items.relevant(conventions), namespace(items.labels)
     return CascadeForm(
         rank_weights=cut_weights(1 / rank_numbers(relevant.shape[-1], like=relevant), cutoff),
         item_values=relevant,
         keep=1 - relevant,
-        add=relevant.new_zeros(relevant.shape),
-        constant=relevant.new_zeros(len(relevant)),
+        add=xp.zeros_like(relevant),
+        constant=xp.zeros_like(relevant[:, 0]),
     )
 
 
@@ -66,39 +64,39 @@ RR = Metric(
 
 @documented_metric()
 def success(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Whether a relevant item is among the first c of each ranking.
 
     success@c = 1 where a rank r <= c holds a relevant item, else 0; its mean over queries is the success rate (trec_eval).
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> success(tensor([[0, 2, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2)
-    tensor([1.])
+    >>> from numpy import array
+    >>> success(array([[0, 2, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2).round(4)
+    array([1.])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
-    return fill_empty(lists.placed(relevant).amax(-1), relevant.sum(-1) > 0, conventions)
+    return fill_empty(namespace(relevant).max(lists.placed(relevant), axis=-1), relevant.sum(-1) > 0, conventions)
 
 
 def _cascade_success(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
     """θ_k = 1 up to the cutoff, ρ = relevant; the factor c_k is 1 up to the first relevant item and 0 below it."""
-    relevant = items.relevant(conventions)
-    rank_weights = cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff)
+    relevant, xp = items.relevant(conventions), namespace(items.labels)
+    rank_weights = cut_weights(xp.ones_like(relevant[0]), cutoff)
     # Where every position counts, success is 1 for any order: a constant, which the weight of the last rank carries.
     last = rank_weights[-1]
     return CascadeForm(
         rank_weights=rank_weights - last,
         item_values=relevant,
         keep=1 - relevant,
-        add=relevant.new_zeros(relevant.shape),
-        constant=last * relevant.amax(-1),
+        add=xp.zeros_like(relevant),
+        constant=last * xp.max(relevant, axis=-1),
     )
 
 

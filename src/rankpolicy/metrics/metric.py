@@ -6,17 +6,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from rankpolicy.arrays import Array, namespace
 from rankpolicy.declarations.settings import Declaration
 from rankpolicy.metrics.ranked import JudgedItems
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 # function(rankings, labels, mask, *, cutoff=None, conventions=Conventions(), **options) -> values (..., query)
-MetricFunction = Callable[..., "Tensor"]
+MetricFunction = Callable[..., Array]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PARAMETERS = """
@@ -49,8 +47,8 @@ class AdditiveForm(NamedTuple):
         Value ρ_i of each item (query, item), 0 at padded items.
     """
 
-    rank_weights: Tensor
-    item_values: Tensor
+    rank_weights: Array
+    item_values: Array
 
 
 class CascadeForm(NamedTuple):
@@ -74,11 +72,11 @@ class CascadeForm(NamedTuple):
         The part that does not depend on the ranking (query,).
     """
 
-    rank_weights: Tensor
-    item_values: Tensor
-    keep: Tensor
-    add: Tensor
-    constant: Tensor
+    rank_weights: Array
+    item_values: Array
+    keep: Array
+    add: Array
+    constant: Array
 
 
 def cascade_of_additive(form: AdditiveForm) -> CascadeForm:
@@ -88,11 +86,12 @@ def cascade_of_additive(form: AdditiveForm) -> CascadeForm:
     end where the weights become equal, for avg_rank@10 after ten ranks.
     """
     last, values = form.rank_weights[-1], form.item_values
+    xp = namespace(values)
     return CascadeForm(
         rank_weights=form.rank_weights - last,
         item_values=values,
-        keep=values.new_ones(values.shape),
-        add=values.new_zeros(values.shape),
+        keep=xp.ones_like(values),
+        add=xp.zeros_like(values),
         constant=last * values.sum(-1),
     )
 
@@ -180,14 +179,14 @@ class Metric:
 
     def __call__(
         self,
-        rankings: Tensor,
-        labels: Tensor,
-        mask: Tensor,
+        rankings: Array,
+        labels: Array,
+        mask: Array,
         *,
         cutoff: int | None = None,
         conventions: Conventions = Conventions(),
         options: Mapping[str, float] | None = None,
-    ) -> Tensor:
+    ) -> Array:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         return self.function(rankings, labels, mask, cutoff=cutoff, conventions=conventions, **(options or {}))
 

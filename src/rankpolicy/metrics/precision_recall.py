@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rankpolicy.arrays import Array, as_like, namespace
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.metric import AdditiveForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import (
@@ -15,42 +14,39 @@ from rankpolicy.metrics.ranked import (
 )
 from rankpolicy.types import Conventions
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 @documented_metric()
 def p(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Precision of each ranking: the share of relevant items among the first c.
 
     P@c = (relevant items at ranks <= c) / c, also where the query has fewer than c items (trec_eval). Without a cutoff the divisor is the
     number of items of the query.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> p(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2)
-    tensor([0.5000])
+    >>> from numpy import array
+    >>> p(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2).round(4)
+    array([0.5])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     hits = lists.placed(relevant).sum(-1)
-    values = divide_by_ideal(hits, mask.sum(-1).to(hits.dtype)) if cutoff is None else hits / cutoff
+    values = divide_by_ideal(hits, as_like(lists.items.mask.sum(-1), hits)) if cutoff is None else hits / cutoff
     return fill_empty(values, relevant.sum(-1) > 0, conventions)
 
 
 def _additive_precision(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
     """θ_k = 1 up to the cutoff, ρ = relevant / c."""
     relevant = items.relevant(conventions)
-    num_items = items.mask.sum(-1, keepdim=True).to(relevant.dtype)
+    num_items = as_like(items.mask.sum(-1, keepdims=True), relevant)
     return AdditiveForm(
-        rank_weights=cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff),
+        rank_weights=cut_weights(namespace(relevant).ones_like(relevant[0]), cutoff),
         item_values=divide_by_ideal(relevant, num_items) if cutoff is None else relevant / cutoff,
     )
 
@@ -62,21 +58,21 @@ P = Metric(
 
 @documented_metric()
 def recall(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-) -> Tensor:
+) -> Array:
     """Recall of each ranking: the share of the query's relevant items found among the first c.
 
     recall@c = (relevant items at ranks <= c) / (relevant items of the query).
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> recall(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=1)
-    tensor([0.5000])
+    >>> from numpy import array
+    >>> recall(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=1).round(4)
+    array([0.5])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
@@ -88,8 +84,8 @@ def _additive_recall(items: JudgedItems, *, cutoff: int | None, conventions: Con
     """θ_k = 1 up to the cutoff, ρ = relevant / R."""
     relevant = items.relevant(conventions)
     return AdditiveForm(
-        rank_weights=cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff),
-        item_values=divide_by_ideal(relevant, relevant.sum(-1, keepdim=True)),
+        rank_weights=cut_weights(namespace(relevant).ones_like(relevant[0]), cutoff),
+        item_values=divide_by_ideal(relevant, relevant.sum(-1, keepdims=True)),
     )
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rankpolicy.arrays import Array
 from rankpolicy.declarations.settings import Declaration
 from rankpolicy.metrics.metric import AdditiveForm, Metric, check_range, documented_metric
 from rankpolicy.metrics.ranked import JudgedItems, cut_weights, rank_numbers, ranked, skip_empty
 from rankpolicy.types import Conventions
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PERSISTENCE = Declaration(
     help="Probability of going on from one item to the next; the usual values are 0.5, 0.8 and 0.95.",
@@ -21,23 +17,23 @@ PERSISTENCE = Declaration(
 
 @documented_metric(persistence=PERSISTENCE)
 def rbp(
-    rankings: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    rankings: Array,
+    labels: Array,
+    mask: Array,
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
     persistence: float = 0.8,
-) -> Tensor:
+) -> Array:
     """Rank-biased precision of each ranking (Moffat & Zobel 2008).
 
     RBP@c = (1 - persistence) sum over ranks r <= c that hold a relevant item of persistence^(r - 1). A query without relevant items has
     the value 0, or NaN with ``empty="skip"``; ``empty=1`` does not change it.
 
     >>> from rankpolicy.metrics import all_items
-    >>> from torch import tensor
-    >>> rbp(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 0.2 (1 + 0.8^2)
-    tensor([0.3280])
+    >>> from numpy import array
+    >>> rbp(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 0.2 (1 + 0.8^2)
+    array([0.328])
     """
     lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
@@ -53,7 +49,7 @@ def _additive(
     return AdditiveForm(cut_weights(_rank_weights(relevant.shape[-1], persistence, like=relevant), cutoff), relevant)
 
 
-def _rank_weights(num_positions: int, persistence: float, *, like: Tensor) -> Tensor:
+def _rank_weights(num_positions: int, persistence: float, *, like: Array) -> Array:
     """(1 - persistence) persistence^(r - 1) for ranks r = 1, 2, ... (position,)."""
     check_range("persistence", persistence, PERSISTENCE)
     return (1 - persistence) * persistence ** (rank_numbers(num_positions, like=like) - 1)

@@ -3,53 +3,53 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+
+from rankpolicy import arrays
+from rankpolicy.arrays import Array
 from rankpolicy.types import Conventions, RankPolicyError
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-# Torch is imported inside the functions that create tensors: parsing a reward and compiled metrics do not load it.
 
 
 class JudgedItems(NamedTuple):
     """The items of queries and their labels."""
 
-    labels: Tensor  # labels as floats (query, item), 0 at padded items
-    mask: Tensor  # True where an item is real (query, item)
+    labels: Array  # labels as floats (query, item), 0 at padded items
+    mask: Array  # True where an item is real (query, item)
 
-    def gains(self, conventions: Conventions) -> Tensor:
+    def gains(self, conventions: Conventions) -> Array:
         """Gain of each item (query, item); 0 at padded items."""
-        return self.labels.exp2() - 1 if conventions.gain == "exp2" else self.labels
+        return arrays.namespace(self.labels).exp2(self.labels) - 1 if conventions.gain == "exp2" else self.labels
 
-    def relevant(self, conventions: Conventions) -> Tensor:
+    def relevant(self, conventions: Conventions) -> Array:
         """1 where an item is relevant, 0 elsewhere (query, item), in the dtype of the labels."""
-        return ((self.labels >= conventions.relevant_from) & self.mask).to(self.labels.dtype)
+        return arrays.as_like((self.labels >= conventions.relevant_from) & self.mask, self.labels)
 
 
 class Ranked(NamedTuple):
     """Rankings of judged items, cut to the positions that count."""
 
-    rankings: Tensor  # items in ranked order (..., query, position)
+    rankings: Array  # items in ranked order (..., query, position)
     items: JudgedItems  # the items of each query
 
-    def placed(self, values: Tensor) -> Tensor:
+    def placed(self, values: Array) -> Array:
         """Values (query, item) of the items in ranking order (..., query, position)."""
-        return values.expand(*self.rankings.shape[:-1], values.shape[-1]).gather(-1, self.rankings)
+        return arrays.gather(values, self.rankings)
 
-    def ranks(self) -> Tensor:
+    def ranks(self) -> Array:
         """1, 2, ... (position,)."""
         return rank_numbers(self.rankings.shape[-1], like=self.items.labels)
 
-    def discounts(self) -> Tensor:
+    def discounts(self) -> Array:
         """1 / log2(1 + rank) (position,)."""
         return discounts(self.rankings.shape[-1], like=self.items.labels)
 
 
-def judged_items(labels: Tensor, mask: Tensor, *, cutoff: int | None = None) -> JudgedItems:
+def judged_items(labels: Array, mask: Array, *, cutoff: int | None = None) -> JudgedItems:
     """Labels and mask, checked, with a check of the cutoff that will be applied to their rankings."""
-    if labels.dim() != 2 or labels.shape != mask.shape:
+    labels, mask = arrays.alike(labels, mask)
+    if labels.ndim != 2 or labels.shape != mask.shape:
         raise RankPolicyError(
             f"labels and mask must have one shape, (query, item); got {tuple(labels.shape)} and {tuple(mask.shape)}. "
             "For one query add an axis: labels[None], mask[None]."
@@ -58,14 +58,16 @@ def judged_items(labels: Tensor, mask: Tensor, *, cutoff: int | None = None) -> 
         raise RankPolicyError(
             f"cutoff must be a whole number, 1 or more; got {cutoff!r}. Leave it out to count every position."
         )
-    as_floats = labels if labels.is_floating_point() else labels.float()
-    return JudgedItems(as_floats.masked_fill(~mask, 0.0), mask)
+    xp = arrays.namespace(labels)
+    as_floats = labels if arrays.is_floating(labels) else xp.astype(labels, xp.float32)
+    return JudgedItems(arrays.masked_fill(as_floats, ~mask, 0.0), mask)
 
 
-def ranked(rankings: Tensor, labels: Tensor, mask: Tensor, *, cutoff: int | None = None) -> Ranked:
+def ranked(rankings: Array, labels: Array, mask: Array, *, cutoff: int | None = None) -> Ranked:
     """The arguments of a metric, checked, with rankings cut to the first ``cutoff`` positions."""
+    rankings, labels, mask = arrays.alike(rankings, labels, mask)
     items = judged_items(labels, mask, cutoff=cutoff)
-    if rankings.dim() < 2 or rankings.shape[-2] != labels.shape[0]:
+    if rankings.ndim < 2 or rankings.shape[-2] != labels.shape[0]:
         raise RankPolicyError(
             f"rankings must have the shape (..., query, position) with {labels.shape[0]} queries; "
             f"got {tuple(rankings.shape)}. For one query add an axis: rankings[None]."
@@ -73,69 +75,59 @@ def ranked(rankings: Tensor, labels: Tensor, mask: Tensor, *, cutoff: int | None
     return Ranked(rankings[..., :cutoff], items)
 
 
-def rank_numbers(num_positions: int, *, like: Tensor) -> Tensor:
+def rank_numbers(num_positions: int, *, like: Array) -> Array:
     """1, 2, ..., ``num_positions`` (position,), in the dtype and on the device of ``like``."""
-    import torch
+    xp, device = arrays.namespace(like), arrays.device_of(like)
+    return xp.arange(1, num_positions + 1, dtype=like.dtype, device=device)
 
-    return torch.arange(1, num_positions + 1, dtype=like.dtype, device=like.device)
 
-
-def discounts(num_positions: int, *, like: Tensor) -> Tensor:
+def discounts(num_positions: int, *, like: Array) -> Array:
     """1 / log2(1 + rank) for ranks 1 to ``num_positions`` (position,), in the dtype and on the device of ``like``."""
-    import torch
+    xp, device = arrays.namespace(like), arrays.device_of(like)
+    return 1 / xp.log2(xp.arange(2, num_positions + 2, dtype=like.dtype, device=device))
 
-    return 1 / torch.arange(2, num_positions + 2, dtype=like.dtype, device=like.device).log2()
 
-
-def cut_weights(rank_weights: Tensor, cutoff: int | None) -> Tensor:
+def cut_weights(rank_weights: Array, cutoff: int | None) -> Array:
     """Rank weights (position,) with 0 past the cutoff."""
-    cut = rank_weights.clone()
-    cut[len(cut) if cutoff is None else cutoff :] = 0
-    return cut
+    return rank_weights if cutoff is None else arrays.resized(rank_weights[:cutoff], len(rank_weights))
 
 
-def full_rank_weights(rank_weights: Tensor | None, *, like: Tensor, cutoff: int | None = None) -> Tensor:
+def full_rank_weights(rank_weights: Array | None, *, like: Array, cutoff: int | None = None) -> Array:
     """One float64 weight per position of a policy's arrays ``like`` (query, item): 1 / log2(1 + rank) unless given, 0 past the cutoff.
 
-    >>> import torch
-    >>> full_rank_weights(None, like=torch.zeros(1, 4), cutoff=2)
-    tensor([1.0000, 0.6309, 0.0000, 0.0000], dtype=torch.float64)
-    >>> full_rank_weights(torch.tensor([1.0]), like=torch.zeros(1, 2))
-    tensor([1., 0.], dtype=torch.float64)
+    >>> full_rank_weights(None, like=np.zeros((1, 4)), cutoff=2).round(4)
+    array([1.    , 0.6309, 0.    , 0.    ])
+    >>> full_rank_weights([1.0], like=np.zeros((1, 2)))
+    array([1., 0.])
     """
-    import torch
-
+    in_double = arrays.zeros((0,), like=like, dtype=arrays.namespace(like).float64)
     num_positions = like.shape[-1]
     if rank_weights is None:
-        weights = discounts(num_positions, like=torch.empty(0, dtype=torch.float64, device=like.device))
-    elif rank_weights.ndim != 1:
-        raise RankPolicyError(f"rank_weights must be a vector (position,); got shape {tuple(rank_weights.shape)}.")
+        weights = discounts(num_positions, like=in_double)
     else:
-        weights = rank_weights.to(device=like.device, dtype=torch.float64)[:num_positions]
-    weights = torch.nn.functional.pad(weights, (0, num_positions - len(weights)))
-    if cutoff is not None:
-        weights = weights.clone()
-        weights[cutoff:] = 0
-    return weights
+        weights = arrays.as_like(rank_weights, in_double)
+        if weights.ndim != 1:
+            raise RankPolicyError(f"rank_weights must be a vector (position,); got shape {tuple(weights.shape)}.")
+    return arrays.resized(weights[:cutoff], num_positions)
 
 
-def fill_empty(values: Tensor, has_relevant: Tensor, conventions: Conventions) -> Tensor:
+def fill_empty(values: Array, has_relevant: Array, conventions: Conventions) -> Array:
     """Values (..., query), replaced by the value of ``conventions.empty`` where a query (query,) has no relevant item."""
     empty = math.nan if conventions.empty == "skip" else float(conventions.empty)
-    return values.masked_fill(~has_relevant, empty)
+    return arrays.masked_fill(values, ~has_relevant, empty)
 
 
-def skip_empty(values: Tensor, has_relevant: Tensor, conventions: Conventions) -> Tensor:
+def skip_empty(values: Array, has_relevant: Array, conventions: Conventions) -> Array:
     """Values (..., query), NaN at queries without relevant items if these are skipped; for sums, which are 0 there anyway."""
-    return values.masked_fill(~has_relevant, math.nan) if conventions.empty == "skip" else values
+    return arrays.masked_fill(values, ~has_relevant, math.nan) if conventions.empty == "skip" else values
 
 
-def divide_by_ideal(values: Tensor, ideal: Tensor) -> Tensor:
+def divide_by_ideal(values: Array, ideal: Array) -> Array:
     """values / ideal, and 0 where the ideal is 0."""
-    return values / ideal.masked_fill(ideal == 0, 1)
+    return values / arrays.masked_fill(ideal, ideal == 0, 1)
 
 
-def all_items(num_queries: int, num_items: int) -> Tensor:
+def all_items(num_queries: int, num_items: int) -> Array:
     """The mask of queries that all have the same number of items, without padding (query, item).
 
     Parameters
@@ -146,14 +138,12 @@ def all_items(num_queries: int, num_items: int) -> Tensor:
         Number of items of each query.
 
     >>> all_items(1, 2)
-    tensor([[True, True]])
+    array([[ True,  True]])
     """
-    import torch
-
-    return torch.ones(num_queries, num_items, dtype=torch.bool)
+    return np.ones((num_queries, num_items), bool)
 
 
-def rank_by_score(scores: Tensor, mask: Tensor) -> Tensor:
+def rank_by_score(scores: Array, mask: Array) -> Array:
     """Rankings by descending score (..., query, item); equal scores keep item order, padded items come last.
 
     Parameters
@@ -163,14 +153,16 @@ def rank_by_score(scores: Tensor, mask: Tensor) -> Tensor:
     mask
         True where an item is real (query, item).
 
-    >>> import torch
-    >>> rank_by_score(torch.tensor([[0.1, 0.9, 0.9, 5.0]]), torch.tensor([[True, True, True, False]]))
-    tensor([[1, 2, 0, 3]])
+    >>> rank_by_score(np.array([[0.1, 0.9, 0.9, 5.0]]), np.array([[True, True, True, False]]))
+    array([[1, 2, 0, 3]])
     """
-    return scores.masked_fill(~mask, -math.inf).sort(dim=-1, descending=True, stable=True).indices
+    scores, mask = arrays.alike(scores, mask)
+    if arrays.is_tensor(scores):
+        return scores.masked_fill(~mask, -math.inf).sort(dim=-1, descending=True, stable=True).indices
+    return np.argsort(-arrays.masked_fill(scores, ~mask, -math.inf), axis=-1, stable=True)
 
 
-def ranks_of(rankings: Tensor, num_items: int | None = None) -> Tensor:
+def ranks_of(rankings: Array, num_items: int | None = None) -> Array:
     """1-based rank of each item (..., item): the inverse of a ranking. Items that a prefix leaves out rank just after it.
 
     Parameters
@@ -180,14 +172,14 @@ def ranks_of(rankings: Tensor, num_items: int | None = None) -> Tensor:
     num_items
         Number of items of each query, for rankings that are prefixes; None (the default) is the number of positions.
 
-    >>> import torch
-    >>> ranks_of(torch.tensor([[2, 0, 1]])), ranks_of(torch.tensor([[2]]), num_items=3)
-    (tensor([[2, 3, 1]]), tensor([[2, 2, 1]]))
+    >>> ranks_of(np.array([[2, 0, 1]])), ranks_of(np.array([[2]]), num_items=3)
+    (array([[2, 3, 1]]), array([[2, 2, 1]]))
     """
+    (rankings,) = arrays.alike(rankings)
     num_positions = rankings.shape[-1]
     items = num_positions if num_items is None else num_items
-    ranks = rankings.new_full((*rankings.shape[:-1], items), num_positions + 1)
-    return ranks.scatter(-1, rankings, rank_numbers(num_positions, like=rankings).expand_as(rankings))
+    ranks = arrays.zeros((items,), like=rankings) + (num_positions + 1)
+    return arrays.scatter(ranks, rankings, rank_numbers(num_positions, like=rankings))
 
 
 HIGHEST_EXPONENT = 1000  # of 2^label in double precision

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
-
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    arange,
+    as_double,
+    as_like,
+    clip,
+    detached,
+    log_sigmoid,
+    namespace,
+    new_generator,
+    put,
+    scatter,
+    uniform,
+    zeros,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, sequential_choices, summed_shares
-from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
+from rankpolicy.policies.plackett_luce import PlackettLuce, set_scores
 from rankpolicy.types import RankPolicyError
 
 _CELLS_AT_ONCE = 1 << 22  # samples x queries x items that exposure holds in memory
@@ -35,28 +49,27 @@ class Affinity:
     max_positions
         Length M of the lists; by default they hold all items.
 
-    >>> scores, mask = torch.tensor([[0.6, 0.4, 0.2]]).logit(), torch.ones(1, 3, dtype=torch.bool)
-    >>> policy = Affinity(scores, mask, epsilon=0.1)
-    >>> policy.log_prob(torch.tensor([[0]])).exp()  # 0.1 / 3 + 0.9 * 0.6 / 1.2
-    tensor([0.4833])
+    >>> import numpy as np
+    >>> affinities = np.array([[0.6, 0.4, 0.2]])
+    >>> policy = Affinity(np.log(affinities / (1 - affinities)), np.ones((1, 3), bool), epsilon=0.1)
+    >>> np.exp(policy.log_prob(np.array([[0]]))).round(4)  # 0.1 / 3 + 0.9 * 0.6 / 1.2
+    array([0.4833])
     >>> policy.mode()
-    tensor([[0, 1, 2]])
+    array([[0, 1, 2]])
     """
 
-    scores: Tensor  # (query, item)
-    mask: Tensor  # (query, item) bool
-    epsilon: float | Tensor = 0.1
+    scores: Array  # (query, item)
+    mask: Array  # (query, item) bool
+    epsilon: float | Array = 0.1
     max_positions: int | None = None
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        check_scores(self.scores, self.mask)
+        set_scores(self)
         check_exploration(self.epsilon, self.max_positions)
 
-    def sample(
-        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, num_samples: int, *, cutoff: int | None = None, generator: Generator | None = None) -> Array:
         """Lists (sample, query, position) of the first M items; padded items come last.
 
         Parameters
@@ -66,25 +79,25 @@ class Affinity:
         cutoff
             How many positions to return; by default, and at most, M.
         generator
-            Source of randomness; by default torch's own.
+            Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
         """
         # One race and one shuffle serve all positions: what is left of either is independent of what was placed by the other.
-        race = add_gumbel_noise(logsigmoid(self.scores), num_samples=num_samples, generator=generator)
-        shuffle = torch.rand(race.shape, dtype=race.dtype, device=race.device, generator=generator)
-        depth = self._depth(cutoff)
-        explores = torch.rand((*race.shape[:2], depth), dtype=race.dtype, device=race.device, generator=generator)
+        race = add_gumbel_noise(log_sigmoid(self.scores), num_samples=num_samples, generator=generator)
+        shuffle = uniform(race.shape, like=race, generator=generator)
+        xp, depth = namespace(race), self._depth(cutoff)
+        explores = uniform((*race.shape[:2], depth), like=race, generator=generator)
         explores = explores < self._epsilon_of_query(race)
         # Padded items stay behind all others, placed items behind these.
-        open_to_choice = self.mask.to(race.dtype).expand(race.shape).clone()
+        open_to_choice = zeros(race.shape, like=race) + self.mask
         placed = []
         for position in range(depth):
-            keys = torch.where(explores[..., position, None], shuffle, race)
-            best = torch.where(open_to_choice == open_to_choice.amax(-1, keepdim=True), keys, -torch.inf)
-            placed.append(best.argmax(-1, keepdim=True))
-            open_to_choice.scatter_(-1, placed[-1], -1.0)
-        return torch.cat(placed, -1)
+            keys = xp.where(explores[..., position, None], shuffle, race)
+            best = xp.where(open_to_choice == xp.max(open_to_choice, axis=-1, keepdims=True), keys, -math.inf)
+            placed.append(xp.argmax(best, axis=-1)[..., None])
+            put(open_to_choice, placed[-1], -1.0)
+        return xp.concat(placed, axis=-1)
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of the first M positions of rankings; differentiable in the scores.
 
         Parameters
@@ -94,22 +107,22 @@ class Affinity:
         cutoff
             How many positions count; by default, and at most, M.
         """
-        placed = rankings[..., : self._depth(cutoff)]
-        choices = sequential_choices(logsigmoid(self.scores), self.mask, placed, epsilon=self.epsilon)
-        return torch.where(choices.is_item, choices.log_prob, 0.0).sum(-1)
+        _, placed = alike(self.scores, rankings[..., : self._depth(cutoff)])
+        choices = sequential_choices(log_sigmoid(self.scores), self.mask, placed, epsilon=self.epsilon)
+        return namespace(placed).where(choices.is_item, choices.log_prob, 0.0).sum(-1)
 
-    def mode(self) -> Tensor:
+    def mode(self) -> Array:
         """All items by descending affinity (query, position); its first M positions are the most probable list."""
         return rank_by_score(self.scores, self.mask)
 
     def exposure(
         self,
-        rank_weights: Tensor | None = None,
+        rank_weights: Array | None = None,
         *,
         cutoff: int | None = None,
         num_samples: int = 2000,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
+        generator: Generator | None = None,
+    ) -> Array:
         """Expected weight of each item's rank (query, item); ranks past M weigh 0.
 
         Exact where ε is 0 (Plackett-Luce with log weights log a) or 1 (all ranks equally likely). In between, the probability of a rank
@@ -128,53 +141,56 @@ class Affinity:
         generator
             Source of randomness, for 0 < ε < 1; by default one with seed 0, so that equal policies have equal exposures.
 
-        >>> policy = Affinity(torch.zeros(1, 2), torch.ones(1, 2, dtype=torch.bool), epsilon=0.0)
-        >>> policy.exposure()  # (1 + 0.6309) / 2 each
-        tensor([[0.8155, 0.8155]])
+        >>> import numpy as np
+        >>> policy = Affinity(np.zeros((1, 2)), np.ones((1, 2), bool), epsilon=0.0)
+        >>> policy.exposure().round(4)  # (1 + 0.6309) / 2 each
+        array([[0.8155, 0.8155]])
         """
         depth = self._depth(cutoff)
         weights = full_rank_weights(rank_weights, like=self.scores, cutoff=depth)
-        scores = self.scores.detach()
-        epsilon = self._epsilon_of_query(scores.double()).expand(len(scores), 1)
+        scores, xp = detached(self.scores), namespace(self.scores)
+        in_double = as_double(scores)
+        epsilon = xp.broadcast_to(self._epsilon_of_query(in_double), (len(scores), 1))
         if (epsilon == 0).all():
-            return PlackettLuce(logsigmoid(scores.double()), self.mask).exposure(weights).to(scores.dtype)
+            return as_like(PlackettLuce(log_sigmoid(in_double), self.mask).exposure(weights), scores)
         if (epsilon == 1).all():
-            sizes = self.mask.sum(-1, keepdim=True)
-            summed = torch.nn.functional.pad(weights.cumsum(0), (1, 0))[sizes]
-            return torch.where(self.mask, summed / sizes.clamp(min=1), 0.0).to(scores.dtype)
+            sizes = self.mask.sum(-1, keepdims=True)
+            summed = xp.cumulative_sum(weights, include_initial=True)[sizes]
+            return as_like(xp.where(self.mask, summed / clip(sizes, 1), 0.0), scores)
         if generator is None:
-            generator = torch.Generator(device=scores.device).manual_seed(0)
-        total = torch.zeros(scores.shape, dtype=torch.float64, device=scores.device)
-        lists_at_once = max(1, _CELLS_AT_ONCE // scores.numel())
+            generator = new_generator(0, like=scores)
+        total = xp.zeros_like(in_double)
+        lists_at_once = max(1, _CELLS_AT_ONCE // math.prod(scores.shape))
         for first in range(0, num_samples, lists_at_once):
             count = min(lists_at_once, num_samples - first)
             rankings = self.sample(count, cutoff=depth, generator=generator)
             total += self._conditional_exposure(rankings, weights[:depth], epsilon).sum(0)
-        return (total / num_samples).to(scores.dtype)
+        return as_like(total / num_samples, scores)
 
-    def _conditional_exposure(self, rankings: Tensor, weights: Tensor, epsilon: Tensor) -> Tensor:
+    def _conditional_exposure(self, rankings: Array, weights: Array, epsilon: Array) -> Array:
         """Σ_p weight_p P(item is chosen at p | positions before p) (sample, query, item)."""
-        log_affinities, mask = logsigmoid(self.scores.detach().double()), self.mask
+        xp, mask = namespace(rankings), self.mask
+        log_affinities = log_sigmoid(as_double(detached(self.scores)))
         log_remaining = log_remaining_weights(log_affinities, mask, rankings)
-        num_left = mask.sum(-1, keepdim=True) - torch.arange(rankings.shape[-1], device=rankings.device)
-        amounts = torch.where(num_left > 0, weights, 0.0)  # (query, position); nothing is chosen past the last item
-        by_affinity = summed_shares(log_affinities, rankings, log_remaining, amounts.expand(rankings.shape))
-        shares = (amounts / num_left.clamp(min=1)).cumsum(-1).expand(rankings.shape)
-        by_chance = shares[..., -1:].expand(by_affinity.shape).scatter(-1, rankings, shares)
-        return torch.where(mask, (1 - epsilon) * by_affinity + epsilon * by_chance, 0.0)
+        num_left = mask.sum(-1, keepdims=True) - arange(rankings.shape[-1], like=rankings)
+        amounts = xp.where(num_left > 0, weights, 0.0)  # (query, position); nothing is chosen past the last item
+        of_rankings = xp.broadcast_to(amounts, rankings.shape)
+        by_affinity = summed_shares(log_affinities, rankings, log_remaining, of_rankings)
+        shares = (amounts / clip(num_left, 1)).cumsum(-1)
+        by_chance = scatter(xp.broadcast_to(shares[..., -1:], by_affinity.shape), rankings, shares)
+        return xp.where(mask, (1 - epsilon) * by_affinity + epsilon * by_chance, 0.0)
 
-    def _epsilon_of_query(self, like: Tensor) -> Tensor:
+    def _epsilon_of_query(self, like: Array) -> Array:
         """(query, 1) or (1, 1)"""
-        return torch.as_tensor(self.epsilon, dtype=like.dtype, device=like.device).reshape(-1, 1)
+        return as_like(self.epsilon, like).reshape(-1, 1)
 
     def _depth(self, cutoff: int | None) -> int:
         return min(limit for limit in (self.scores.shape[-1], self.max_positions, cutoff) if limit is not None)
 
 
-def check_exploration(epsilon: float | Tensor, max_positions: int | None) -> None:
+def check_exploration(epsilon: float | Array, max_positions: int | None) -> None:
     """Check the ranges of the share of chance and of the length of lists."""
-    is_share = ((epsilon >= 0) & (epsilon <= 1)).all() if isinstance(epsilon, Tensor) else 0 <= epsilon <= 1
-    if not is_share:
+    if not (0 <= epsilon <= 1 if isinstance(epsilon, int | float) else ((epsilon >= 0) & (epsilon <= 1)).all()):
         raise RankPolicyError(f"epsilon is a share of choices, from 0 to 1; got {epsilon}.")
     if max_positions is not None and max_positions < 1:
         raise RankPolicyError(f"max_positions must be at least 1, or None for whole lists; got {max_positions}.")

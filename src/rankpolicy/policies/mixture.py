@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    arange,
+    as_like,
+    choices,
+    gather,
+    is_floating,
+    masked_fill,
+    namespace,
+    resized,
+    scatter,
+    zeros,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import full_rank_weights
 from rankpolicy.types import RankPolicyError
@@ -28,26 +42,27 @@ class Mixture:
     mask
         True where padded arrays hold a real item (query, item).
 
-    >>> rankings, weights = torch.tensor([[[0, 1, 2]], [[1, 0, 2]]]), torch.tensor([[0.75], [0.25]])
-    >>> policy = Mixture(rankings, weights, torch.ones(1, 3, dtype=torch.bool))
-    >>> policy.log_prob(torch.tensor([[1, 0, 2]])).exp(), policy.mode()
-    (tensor([0.2500]), tensor([[0, 1, 2]]))
-    >>> policy.exposure(torch.tensor([1.0, 0.6, 0.5]))  # 0.75 * 1 + 0.25 * 0.6, and so on
-    tensor([[0.9000, 0.7000, 0.5000]])
+    >>> rankings, weights = np.array([[[0, 1, 2]], [[1, 0, 2]]]), np.array([[0.75], [0.25]])
+    >>> policy = Mixture(rankings, weights, np.ones((1, 3), bool))
+    >>> np.exp(policy.log_prob(np.array([[1, 0, 2]]))), policy.mode()
+    (array([0.25]), array([[0, 1, 2]]))
+    >>> policy.exposure(np.array([1.0, 0.6, 0.5]))  # 0.75 * 1 + 0.25 * 0.6, and so on
+    array([[0.9, 0.7, 0.5]])
     """
 
-    rankings: Tensor  # (ranking, query, position)
-    weights: Tensor  # (ranking, query)
-    mask: Tensor  # (query, item) bool
+    rankings: Array  # (ranking, query, position)
+    weights: Array  # (ranking, query)
+    mask: Array  # (query, item) bool
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        _check(self.rankings, self.weights, self.mask)
+        held = alike(self.rankings, self.weights, self.mask)
+        _check(*held)
+        for name, array in zip(("rankings", "weights", "mask"), held, strict=True):
+            object.__setattr__(self, name, array)
 
-    def sample(
-        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, num_samples: int, *, cutoff: int | None = None, generator: Generator | None = None) -> Array:
         """Rankings (sample, query, position) drawn from the mixture.
 
         Parameters
@@ -57,12 +72,12 @@ class Mixture:
         cutoff
             How many positions to return; by default all.
         generator
-            Source of randomness; by default torch's own.
+            Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
         """
-        chosen = torch.multinomial(self.weights.T, num_samples, replacement=True, generator=generator).T
-        return self.rankings[chosen, torch.arange(len(self.mask), device=chosen.device), :cutoff]
+        chosen = choices(self.weights.T, num_samples, generator=generator)
+        return self.rankings[chosen, arange(len(self.mask), like=chosen), :cutoff]
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings; -inf for those that are not in the mixture.
 
         Parameters
@@ -72,20 +87,21 @@ class Mixture:
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        placed = rankings[..., :cutoff]
+        _, placed = alike(self.rankings, rankings[..., :cutoff])
         depth = placed.shape[-1]
-        is_padding = torch.arange(depth, device=placed.device) >= self.mask.sum(-1, keepdim=True)
-        total = torch.zeros(placed.shape[:-1], dtype=self.weights.dtype, device=placed.device)
+        is_padding = arange(depth, like=placed) >= self.mask.sum(-1, keepdims=True)
+        total = zeros(placed.shape[:-1], like=self.weights)
         for ranking, weight in zip(self.rankings, self.weights, strict=True):
             total += weight * ((placed == ranking[:, :depth]) | is_padding).all(-1)
-        return total.log()
+        with np.errstate(divide="ignore"):  # of rankings that are not in the mixture
+            return namespace(total).log(total)
 
-    def mode(self) -> Tensor:
+    def mode(self) -> Array:
         """The most probable ranking (query, position); the first of several."""
         best = self.log_prob(self.rankings).argmax(0)
-        return self.rankings[best, torch.arange(len(self.mask), device=best.device)]
+        return self.rankings[best, arange(len(self.mask), like=best)]
 
-    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+    def exposure(self, rank_weights: Array | None = None, *, cutoff: int | None = None) -> Array:
         """Expected weight of each item's rank (query, item), exact.
 
         Parameters
@@ -95,11 +111,11 @@ class Mixture:
         cutoff
             Ranks past this weigh 0; by default none do.
         """
-        weights = full_rank_weights(rank_weights, like=self.mask, cutoff=cutoff).to(self.weights.dtype)
+        weights = as_like(full_rank_weights(rank_weights, like=self.mask, cutoff=cutoff), self.weights)
         return (self.weights[..., None] * ranking_exposure(self.rankings, self.mask, weights)).sum(0)
 
 
-def ranking_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
+def ranking_exposure(rankings: Array, mask: Array, bias: Array) -> Array:
     """Exposure (..., query, item) that each ranking gives: the bias at the item's position, 0 for items that are not ranked.
 
     Parameters
@@ -111,37 +127,36 @@ def ranking_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
     bias
         Position bias (position,), 0 past its end.
 
-    >>> ranking_exposure(torch.tensor([[2, 0, 1]]), torch.ones(1, 3, dtype=torch.bool), torch.tensor([1.0, 0.6, 0.5]))
-    tensor([[0.6000, 0.5000, 1.0000]])
+    >>> ranking_exposure(np.array([[2, 0, 1]]), np.ones((1, 3), bool), np.array([1.0, 0.6, 0.5]))
+    array([[0.6, 0.5, 1. ]])
     """
-    num_positions = rankings.shape[-1]
-    reaching = bias[:num_positions]
-    seen = torch.nn.functional.pad(reaching, (0, num_positions - len(reaching)))
-    exposure = torch.zeros(*rankings.shape[:-1], mask.shape[-1], dtype=bias.dtype, device=rankings.device)
-    return exposure.scatter(-1, rankings, seen.expand(rankings.shape)).masked_fill(~mask, 0.0)
+    rankings, mask, bias = alike(rankings, mask, bias)
+    exposure = scatter(zeros((mask.shape[-1],), like=bias), rankings, resized(bias, rankings.shape[-1]))
+    return masked_fill(exposure, ~mask, 0.0)
 
 
-def _check(rankings: Tensor, weights: Tensor, mask: Tensor) -> None:
+def _check(rankings: Array, weights: Array, mask: Array) -> None:
     if rankings.ndim != 3 or weights.shape != rankings.shape[:2] or mask.shape != rankings.shape[1:]:
         raise RankPolicyError(
             "rankings must be (ranking, query, position), weights (ranking, query) and mask (query, item) with as many "
             f"positions as items; got {tuple(rankings.shape)}, {tuple(weights.shape)} and {tuple(mask.shape)}. "
             "For one query add an axis: rankings[:, None], weights[:, None], mask[None]."
         )
-    if not weights.is_floating_point() or mask.dtype != torch.bool:
+    xp = namespace(rankings)
+    if not is_floating(weights) or mask.dtype != xp.bool:
         raise RankPolicyError(f"weights must be floating point and mask bool; got {weights.dtype} and {mask.dtype}.")
-    items = torch.arange(rankings.shape[-1], device=rankings.device)
-    if not torch.equal(rankings.sort(-1).values, items.expand(rankings.shape)):
+    items = arange(rankings.shape[-1], like=rankings)
+    if not (xp.sort(rankings, axis=-1) == items).all():
         raise RankPolicyError(
             f"every ranking must hold each of the {len(items)} item indices once, padded items last; got one that does not."
         )
-    in_front = items < mask.sum(-1, keepdim=True)
-    if not torch.equal(mask.expand(rankings.shape).gather(-1, rankings), in_front.expand(rankings.shape)):
+    in_front = items < mask.sum(-1, keepdims=True)
+    if not (gather(mask, rankings) == in_front).all():
         raise RankPolicyError(
             "padded items must come last in every ranking; got one with a padded item before a real one."
         )
     total = weights.sum(0)
-    if not (weights >= 0).all() or not ((total - 1).abs() <= TOLERANCE).all():
+    if not (weights >= 0).all() or not (abs(total - 1) <= TOLERANCE).all():
         raise RankPolicyError(
             "weights must be 0 or more and sum to 1 over the rankings of each query; "
             f"the lowest weight is {weights.min():g}, the sums run from {total.min():g} to {total.max():g}. "

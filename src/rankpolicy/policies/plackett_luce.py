@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator, alike, is_floating, namespace
 from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
@@ -27,25 +26,23 @@ class PlackettLuce:
     mask
         True where ``scores`` holds a real item (query, item).
 
-    >>> scores, mask = torch.tensor([[3.0, 2.0, 1.0]]).log(), torch.ones(1, 3, dtype=torch.bool)
-    >>> policy = PlackettLuce(scores, mask)
-    >>> policy.log_prob(torch.tensor([[0, 1, 2]])).exp()
-    tensor([0.3333])
+    >>> import numpy as np
+    >>> policy = PlackettLuce(np.log([[3.0, 2.0, 1.0]]), np.ones((1, 3), bool))
+    >>> np.exp(policy.log_prob(np.array([[0, 1, 2]]))).round(4)
+    array([0.3333])
     >>> policy.mode()
-    tensor([[0, 1, 2]])
+    array([[0, 1, 2]])
     """
 
-    scores: Tensor  # (query, item)
-    mask: Tensor  # (query, item) bool
+    scores: Array  # (query, item)
+    mask: Array  # (query, item) bool
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        check_scores(self.scores, self.mask)
+        set_scores(self)
 
-    def sample(
-        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, num_samples: int, *, cutoff: int | None = None, generator: Generator | None = None) -> Array:
         """Rankings (sample, query, position), drawn by sorting scores with Gumbel noise.
 
         Parameters
@@ -55,12 +52,12 @@ class PlackettLuce:
         cutoff
             How many positions to return; by default all.
         generator
-            Source of randomness; by default torch's own.
+            Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
         """
         noisy_scores = add_gumbel_noise(self.scores, num_samples=num_samples, generator=generator)
         return rank_by_score(noisy_scores, self.mask)[..., :cutoff]
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings; differentiable in the scores.
 
         Parameters
@@ -70,16 +67,16 @@ class PlackettLuce:
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        placed = rankings[..., :cutoff]
+        _, placed = alike(self.scores, rankings[..., :cutoff])
         log_weights, is_item = ranked_log_weights(self.scores, self.mask, placed)
         steps = log_weights - log_remaining_weights(self.scores, self.mask, placed)
-        return torch.where(is_item, steps, 0.0).sum(-1)
+        return namespace(steps).where(is_item, steps, 0.0).sum(-1)
 
-    def mode(self) -> Tensor:
+    def mode(self) -> Array:
         """The most probable ranking (query, position): items by descending score."""
         return rank_by_score(self.scores, self.mask)
 
-    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+    def exposure(self, rank_weights: Array | None = None, *, cutoff: int | None = None) -> Array:
         """Expected weight of each item's rank (query, item), exact (policies/race.py).
 
         Parameters
@@ -89,19 +86,29 @@ class PlackettLuce:
         cutoff
             Ranks past this weigh 0; by default none do.
 
-        >>> PlackettLuce(torch.zeros(1, 2), torch.ones(1, 2, dtype=torch.bool)).exposure()  # (1 + 0.6309) / 2 each
-        tensor([[0.8155, 0.8155]])
+        >>> import numpy as np
+        >>> PlackettLuce(np.zeros((1, 2)), np.ones((1, 2), bool)).exposure().round(4)  # (1 + 0.6309) / 2 each
+        array([[0.8155, 0.8155]])
         """
         weights = full_rank_weights(rank_weights, like=self.scores, cutoff=cutoff)
         return exact_exposure(self.scores, self.mask, weights[:cutoff])
 
 
-def check_scores(scores: Tensor, mask: Tensor) -> None:
-    """Check the shapes and dtypes of scores and mask."""
+def set_scores(policy: Any) -> None:
+    """Store the scores and the mask of a policy as arrays of one kind, checked."""
+    scores, mask = checked_scores(policy.scores, policy.mask)
+    object.__setattr__(policy, "scores", scores)
+    object.__setattr__(policy, "mask", mask)
+
+
+def checked_scores(scores: Array, mask: Array) -> tuple[Array, Array]:
+    """Scores and mask as arrays of one kind, with the right shapes and dtypes."""
+    scores, mask = alike(scores, mask)
     if scores.ndim != 2 or mask.shape != scores.shape:
         raise RankPolicyError(
             f"scores and mask must both be (query, item); got {tuple(scores.shape)} and {tuple(mask.shape)}. "
             "For one query add an axis: scores[None]."
         )
-    if not scores.is_floating_point() or mask.dtype != torch.bool:
+    if not is_floating(scores) or mask.dtype != namespace(mask).bool:
         raise RankPolicyError(f"scores must be floating point and mask bool; got {scores.dtype} and {mask.dtype}.")
+    return scores, mask

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    arange,
+    as_double,
+    as_like,
+    choices,
+    clip,
+    device_of,
+    namespace,
+    pair_indices,
+    scatter,
+    uniform,
+    zeros,
+)
 from rankpolicy.policies.reordering import Reordering
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -33,11 +48,11 @@ class RandomSwaps(Reordering):
         Which pairs of positions are drawn from, all equally likely: "any" two, the "first" and another one (Joachims et al. 2017), or
         "adjacent" ones (Wang et al. 2018), which change lists least.
 
-    >>> policy = RandomSwaps(torch.tensor([[3.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool), pairs="first")
-    >>> policy.log_prob(torch.tensor([[[0, 1, 2]], [[1, 0, 2]], [[2, 1, 0]], [[0, 2, 1]]])).exp()[:, 0]
-    tensor([0.5000, 0.2500, 0.2500, 0.0000])
-    >>> policy.propensities(torch.tensor([[1, 0, 2]]))  # item 2 stays in three of four lists
-    tensor([[0.2500, 0.2500, 0.7500]])
+    >>> policy = RandomSwaps(np.array([[3.0, 2.0, 1.0]]), np.ones((1, 3), bool), pairs="first")
+    >>> np.exp(policy.log_prob(np.array([[[0, 1, 2]], [[1, 0, 2]], [[2, 1, 0]], [[0, 2, 1]]])))[:, 0]
+    array([0.5 , 0.25, 0.25, 0.  ])
+    >>> policy.propensities(np.array([[1, 0, 2]]))  # item 2 stays in three of four lists
+    array([[0.25, 0.25, 0.75]])
     """
 
     pairs: str = "any"
@@ -49,7 +64,7 @@ class RandomSwaps(Reordering):
         if self.pairs not in SWAPPED:
             raise RankPolicyError(unknown_name("pairs", self.pairs, SWAPPED))
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings; -inf for those that the policy never shows.
 
         Parameters
@@ -59,49 +74,52 @@ class RandomSwaps(Reordering):
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        placed = rankings[..., :cutoff]
+        _, placed = alike(self.scores, rankings[..., :cutoff])
         base, ignored = self._base_positions(placed), ~self._is_item(placed)
         chances = self._chances()
-        positions = torch.arange(placed.shape[-1], device=placed.device)
+        positions = arange(placed.shape[-1], like=placed)
         total = ((base == positions) | ignored).all(-1) * (1 - chances.sum(-1) / 2)
         for (first, second), chance in zip(self._pairs().tolist(), chances.T, strict=True):
-            swapped = positions.clone()
+            swapped = positions + 0
             swapped[positions == first], swapped[positions == second] = second, first
             total = total + ((base == swapped) | ignored).all(-1) * chance / 2
-        return total.log().to(self.scores.dtype)
+        with np.errstate(divide="ignore"):  # of lists that are never shown
+            return as_like(namespace(total).log(total), self.scores)
 
-    def _drawn(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        num_queries, num_items = self.scores.shape
-        device = self.scores.device
-        order = torch.arange(num_items, device=device).repeat(num_samples, num_queries, 1)
-        swaps = torch.full((num_samples, num_queries, 2), -1, device=device)
+    def _drawn(self, num_samples: int, generator: Generator | None) -> tuple[Array, Array]:
+        xp, (num_queries, num_items) = namespace(self.scores), self.scores.shape
+        order = xp.tile(arange(num_items, like=self.scores), (num_samples, num_queries, 1))
+        swaps = xp.full((num_samples, num_queries, 2), -1, device=device_of(order))
         chances = self._chances()
         has_pairs = chances.sum(-1) > 0
         if not has_pairs.any():
             return order, swaps
-        drawn = torch.multinomial(chances[has_pairs], num_samples, replacement=True, generator=generator).T
+        drawn = choices(chances[has_pairs], num_samples, generator=generator)
         chosen = self._pairs()[drawn]  # (sample, query, 2)
-        coin = torch.rand(drawn.shape, dtype=torch.float64, device=device, generator=generator) < 0.5
+        coin = uniform(drawn.shape, like=chances, generator=generator) < 0.5
         swaps[:, has_pairs] = chosen
-        shown_at = torch.where(coin[..., None], chosen.flip(-1), chosen)
-        order[:, has_pairs] = order[:, has_pairs].scatter(-1, chosen, shown_at)
+        shown_at = xp.where(coin[..., None], xp.flip(chosen, axis=-1), chosen)
+        order[:, has_pairs] = scatter(order[:, has_pairs], chosen, shown_at)
         return order, swaps
 
-    def _placement(self) -> Tensor:
+    def _placement(self) -> Array:
         chances, width = self._chances() / 2, min(self.depth, self.scores.shape[-1])
         first, second = self._pairs().T
-        placement = torch.zeros(len(self.scores), width, width, dtype=torch.float64, device=self.scores.device)
+        placement = zeros((len(chances), width, width), like=chances)
         placement[:, first, second] = placement[:, second, first] = chances
-        return placement + torch.diag_embed(1 - placement.sum(-1))
+        at_rest = 1 - placement.sum(-1)
+        positions = arange(width, like=first)
+        placement[:, positions, positions] = at_rest
+        return placement
 
-    def _pairs(self) -> Tensor:
+    def _pairs(self) -> Array:
         """The pairs of positions (pair, 2) that lists of ``depth`` items are drawn from."""
         width = min(self.depth, self.scores.shape[-1])
-        first, second = torch.triu_indices(width, width, 1, device=self.scores.device)
+        first, second = pair_indices(width, like=self.scores)
         is_drawn = {"any": first >= 0, "first": first == 0, "adjacent": second == first + 1}[self.pairs]
-        return torch.stack([first[is_drawn], second[is_drawn]], -1)
+        return namespace(first).stack([first[is_drawn], second[is_drawn]], axis=-1)
 
-    def _chances(self) -> Tensor:
+    def _chances(self) -> Array:
         """P(pair) of each query (query, pair): equal for pairs within its list, all 0 where it has fewer than two items."""
-        is_inside = (self._pairs()[:, 1] < self._tops()[:, None]).double()
-        return is_inside / is_inside.sum(-1, keepdim=True).clamp(min=1)
+        is_inside = as_double(self._pairs()[:, 1] < self._tops()[:, None])
+        return is_inside / clip(is_inside.sum(-1, keepdims=True), 1)

@@ -6,13 +6,24 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    arange,
+    as_like,
+    clip,
+    gather,
+    masked_fill,
+    namespace,
+    scatter,
+    to_numpy,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score, ranks_of
-from rankpolicy.policies.plackett_luce import check_scores
+from rankpolicy.policies.plackett_luce import set_scores
 from rankpolicy.types import RankPolicyError
 
 
@@ -35,11 +46,11 @@ class RandomisedLists:
         Number of items in each list (query,).
     """
 
-    rankings: Tensor
-    propensities: Tensor
-    list_propensities: Tensor
-    swaps: Tensor
-    lengths: Tensor
+    rankings: Array
+    propensities: Array
+    list_propensities: Array
+    swaps: Array
+    lengths: Array
 
     __repr__ = short_repr
 
@@ -50,48 +61,48 @@ class RandomisedLists:
         ``propensity`` is of the item at its position, ``list_propensity`` of the whole list, ``swap_first`` and ``swap_second`` are the
         positions that could be swapped.
         """
-        num_queries, num_positions = self.rankings.shape
-        positions = torch.arange(num_positions, device=self.rankings.device).expand(num_queries, -1)
-        is_shown = (positions < self.lengths[:, None]).cpu()
-        queries = torch.arange(num_queries)[:, None].expand(-1, num_positions)
+        shape = self.rankings.shape
+        positions, queries = np.arange(shape[1]), np.arange(shape[0])[:, None]
+        is_shown = positions < to_numpy(self.lengths)[:, None]
+        swaps = to_numpy(self.swaps)
         columns = {
             "session": queries,
             "query": queries,
-            "item": self.rankings,
+            "item": to_numpy(self.rankings),
             "position": positions,
-            "propensity": self.propensities,
-            "list_propensity": self.list_propensities[:, None].expand(-1, num_positions),
-            "swap_first": self.swaps[:, :1].expand(-1, num_positions),
-            "swap_second": self.swaps[:, 1:].expand(-1, num_positions),
+            "propensity": to_numpy(self.propensities),
+            "list_propensity": to_numpy(self.list_propensities)[:, None],
+            "swap_first": swaps[:, :1],
+            "swap_second": swaps[:, 1:],
         }
-        return {name: values.cpu()[is_shown].numpy() for name, values in columns.items()}
+        return {name: np.broadcast_to(values, shape)[is_shown] for name, values in columns.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reordering(ABC):
     """The base ranking, items by descending score, whose first ``depth`` items change places at random."""
 
-    scores: Tensor  # (query, item)
-    mask: Tensor  # (query, item) bool
+    scores: Array  # (query, item)
+    mask: Array  # (query, item) bool
     depth: int = 10
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        check_scores(self.scores, self.mask)
+        set_scores(self)
         if self.depth < 1:
             raise RankPolicyError(f"depth must be at least 1; got {self.depth}.")
 
     @abstractmethod
-    def _drawn(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    def _drawn(self, num_samples: int, generator: Generator | None) -> tuple[Array, Array]:
         """Base positions in the order in which they are shown (sample, query, position), and the swaps (sample, query, 2)."""
 
     @abstractmethod
-    def _placement(self) -> Tensor:
+    def _placement(self) -> Array:
         """P(the item at base position b is shown at position p) (query, b, p), for the first ``depth`` positions."""
 
     @abstractmethod
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings; -inf for those that the policy never shows.
 
         Parameters
@@ -102,9 +113,7 @@ class Reordering(ABC):
             How many positions count; by default all that ``rankings`` holds.
         """
 
-    def sample(
-        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, num_samples: int, *, cutoff: int | None = None, generator: Generator | None = None) -> Array:
         """Rankings (sample, query, position) drawn from the policy.
 
         Parameters
@@ -114,11 +123,11 @@ class Reordering(ABC):
         cutoff
             How many positions to return; by default all.
         generator
-            Source of randomness; by default torch's own.
+            Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
         """
         return self._in_order(self._drawn(num_samples, generator)[0])[..., :cutoff]
 
-    def show(self, *, cutoff: int | None = None, generator: torch.Generator | None = None) -> RandomisedLists:
+    def show(self, *, cutoff: int | None = None, generator: Generator | None = None) -> RandomisedLists:
         """Draw one list per query, with what a log has to keep.
 
         Parameters
@@ -126,7 +135,7 @@ class Reordering(ABC):
         cutoff
             How many positions are shown; by default all. At least ``depth``, or items that were moved out of sight would be missing.
         generator
-            Source of randomness; by default torch's own.
+            Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
         """
         if cutoff is not None and cutoff < min(self.depth, self.mask.shape[-1]):
             raise RankPolicyError(
@@ -137,16 +146,16 @@ class Reordering(ABC):
         return RandomisedLists(
             rankings=rankings,
             propensities=self.propensities(rankings),
-            list_propensities=self.log_prob(rankings).exp(),
+            list_propensities=namespace(rankings).exp(self.log_prob(rankings)),
             swaps=swaps[0],
-            lengths=self.mask.sum(-1).clamp(max=rankings.shape[-1]),
+            lengths=clip(self.mask.sum(-1), high=rankings.shape[-1]),
         )
 
-    def mode(self) -> Tensor:
+    def mode(self) -> Array:
         """The base ranking (query, position); no other is more probable."""
         return rank_by_score(self.scores, self.mask)
 
-    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+    def exposure(self, rank_weights: Array | None = None, *, cutoff: int | None = None) -> Array:
         """Expected weight of each item's rank (query, item), exact.
 
         Parameters
@@ -158,13 +167,13 @@ class Reordering(ABC):
         """
         weights = full_rank_weights(rank_weights, like=self.scores, cutoff=cutoff)
         placement = self._placement()
-        of_positions = weights.repeat(len(self.scores), 1)
+        of_positions = namespace(weights).tile(weights, (len(self.scores), 1))
         width = placement.shape[-1]
         of_positions[:, :width] = placement @ weights[:width]
-        exposure = torch.zeros_like(of_positions).scatter(-1, self.mode(), of_positions)
-        return exposure.masked_fill(~self.mask, 0.0).to(self.scores.dtype)
+        exposure = scatter(of_positions, self.mode(), of_positions)
+        return as_like(masked_fill(exposure, ~self.mask, 0.0), self.scores)
 
-    def propensities(self, rankings: Tensor) -> Tensor:
+    def propensities(self, rankings: Array) -> Array:
         """P(the item is shown at this position) of each item of rankings (..., query, position), whatever the other items; 1 for padding.
 
         Parameters
@@ -172,26 +181,25 @@ class Reordering(ABC):
         rankings
             Whole rankings or their first positions (..., query, position).
         """
-        base = self._base_positions(rankings)
-        placement = self._placement()
+        _, rankings = alike(self.scores, rankings)
+        base, placement, xp = self._base_positions(rankings), self._placement(), namespace(rankings)
         width = placement.shape[-1]
-        positions = torch.arange(rankings.shape[-1], device=rankings.device).expand(rankings.shape)
-        queries = torch.arange(len(self.mask), device=rankings.device)[:, None].expand(rankings.shape)
-        inside = placement[queries, base.clamp(max=width - 1), positions.clamp(max=width - 1)]
-        chances = torch.where((base < width) & (positions < width), inside, (base == positions).to(inside.dtype))
-        return torch.where(self._is_item(rankings), chances, 1.0).to(self.scores.dtype)
+        positions = arange(rankings.shape[-1], like=rankings)
+        queries = arange(len(self.mask), like=rankings)[:, None]
+        inside = placement[queries, clip(base, high=width - 1), clip(positions, high=width - 1)]
+        chances = xp.where((base < width) & (positions < width), inside, as_like(base == positions, inside))
+        return as_like(xp.where(self._is_item(rankings), chances, 1.0), self.scores)
 
-    def _tops(self) -> Tensor:
+    def _tops(self) -> Array:
         """How many items change places in each query (query,)."""
-        return self.mask.sum(-1).clamp(max=self.depth)
+        return clip(self.mask.sum(-1), high=self.depth)
 
-    def _in_order(self, order: Tensor) -> Tensor:
-        return self.mode().expand(order.shape).gather(-1, order)
+    def _in_order(self, order: Array) -> Array:
+        return gather(self.mode(), order)
 
-    def _base_positions(self, rankings: Tensor) -> Tensor:
+    def _base_positions(self, rankings: Array) -> Array:
         """Where the items of rankings stand in the base ranking (..., query, position), from 0."""
-        positions = ranks_of(self.mode()) - 1
-        return positions.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
+        return gather(ranks_of(self.mode()) - 1, rankings)
 
-    def _is_item(self, rankings: Tensor) -> Tensor:
-        return torch.arange(rankings.shape[-1], device=rankings.device) < self.mask.sum(-1, keepdim=True)
+    def _is_item(self, rankings: Array) -> Array:
+        return arange(rankings.shape[-1], like=rankings) < self.mask.sum(-1, keepdims=True)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    arange,
+    as_double,
+    as_like,
+    clip,
+    device_of,
+    log_factorial,
+    namespace,
+    uniform,
+)
 from rankpolicy.policies.reordering import Reordering
 
 
@@ -26,15 +37,16 @@ class TopShuffle(Reordering):
     depth
         How many items change places. More positions are measured with a larger depth, and users see worse lists.
 
-    >>> policy = TopShuffle(torch.tensor([[3.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool), depth=2)
-    >>> policy.log_prob(torch.tensor([[[1, 0, 2]], [[2, 1, 0]]])).exp()  # 1 / 2!; item 2 never comes first
-    tensor([[0.5000],
-            [0.0000]])
-    >>> policy.propensities(torch.tensor([[1, 0, 2]]))
-    tensor([[0.5000, 0.5000, 1.0000]])
+    >>> import numpy as np
+    >>> policy = TopShuffle(np.array([[3.0, 2.0, 1.0]]), np.ones((1, 3), bool), depth=2)
+    >>> np.exp(policy.log_prob(np.array([[[1, 0, 2]], [[2, 1, 0]]])))  # 1 / 2!; item 2 never comes first
+    array([[0.5],
+           [0. ]])
+    >>> policy.propensities(np.array([[1, 0, 2]]))
+    array([[0.5, 0.5, 1. ]])
     """
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings; -inf for those that the policy never shows.
 
         Parameters
@@ -44,25 +56,26 @@ class TopShuffle(Reordering):
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        placed = rankings[..., :cutoff]
-        base, tops = self._base_positions(placed), self._tops()
-        positions = torch.arange(placed.shape[-1], device=placed.device)
-        stays = torch.where(positions < tops[:, None], base < tops[:, None], base == positions)
+        _, placed = alike(self.scores, rankings[..., :cutoff])
+        base, tops, xp = self._base_positions(placed), self._tops(), namespace(placed)
+        positions = arange(placed.shape[-1], like=placed)
+        stays = xp.where(positions < tops[:, None], base < tops[:, None], base == positions)
         is_possible = (stays | ~self._is_item(placed)).all(-1)
-        num_left = (tops - placed.shape[-1]).clamp(min=0)
-        log_share = torch.lgamma(num_left.to(self.scores.dtype) + 1) - torch.lgamma(tops.to(self.scores.dtype) + 1)
-        return torch.where(is_possible, log_share, -torch.inf)
+        num_left = clip(tops - placed.shape[-1], 0)
+        log_share = log_factorial(as_like(num_left, self.scores)) - log_factorial(as_like(tops, self.scores))
+        return xp.where(is_possible, log_share, -math.inf)
 
-    def _drawn(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        shape, device = (num_samples, *self.scores.shape), self.scores.device
-        positions = torch.arange(self.scores.shape[-1], dtype=torch.float64, device=device)
-        keys = torch.rand(shape, dtype=torch.float64, device=device, generator=generator)
-        order = torch.where(positions < self._tops()[:, None], keys, 1 + positions).argsort(-1)
-        return order, torch.full((*shape[:2], 2), -1, device=device)
+    def _drawn(self, num_samples: int, generator: Generator | None) -> tuple[Array, Array]:
+        shape, xp = (num_samples, *self.scores.shape), namespace(self.scores)
+        positions = as_double(arange(shape[-1], like=self.scores))
+        keys = uniform(shape, like=positions, generator=generator)
+        order = xp.argsort(xp.where(positions < self._tops()[:, None], keys, 1 + positions), axis=-1)
+        return order, xp.full((*shape[:2], 2), -1, device=device_of(order))
 
-    def _placement(self) -> Tensor:
-        width = min(self.depth, self.scores.shape[-1])
-        is_top = torch.arange(width, device=self.scores.device) < self._tops()[:, None]
-        shuffled = (is_top[:, :, None] & is_top[:, None, :]) / self._tops().clamp(min=1)[:, None, None]
-        still = torch.eye(width, dtype=torch.float64, device=self.scores.device)
-        return torch.where(is_top[:, :, None], shuffled.double(), still)
+    def _placement(self) -> Array:
+        width, xp = min(self.depth, self.scores.shape[-1]), namespace(self.scores)
+        is_top = arange(width, like=self.scores) < self._tops()[:, None]
+        # In float64 before the division: the quotient of integer tensors is float32.
+        shuffled = as_double(is_top[:, :, None] & is_top[:, None, :]) / clip(self._tops(), 1)[:, None, None]
+        still = xp.eye(width, dtype=xp.float64, device=device_of(self.scores))
+        return xp.where(is_top[:, :, None], shuffled, still)

@@ -28,7 +28,7 @@ def exposures_of(
             exposures[indices] = [ranker.exposure(dataset, rank_weights=rank_weights) for ranker in chosen]
             continue
         ranked = first._to_rank(dataset, None, None, None)
-        padding = ranked.padding()
+        padding = ranked.padding().to("cpu")
         scores = scores_of_rankers([ranker for ranker in chosen if isinstance(ranker, NetworkRanker)], ranked)
         policies = first._policy_over(padding.pad(scores), padding.mask.repeat(len(chosen), 1))
         exposures_by_ranker = policies.exposure(torch.from_numpy(rank_weights)).view(len(chosen), *padding.mask.shape)

@@ -58,7 +58,7 @@ def sample_rankings(
     drawn = policy.sample(num_samples, generator=generator)[:, 0]
     rankings, counts = torch.unique(drawn, dim=0, return_counts=True)
     order = torch.argsort(counts, descending=True, stable=True)[:most]
-    labels, mask = query.padded_labels()
+    labels, mask = map(torch.from_numpy, query.padded_labels())
     item_ids = query.source_rows_by_query.astype(str) if query.item_ids_by_query is None else query.item_ids_by_query
     ndcg = parse_metric("ndcg")
     uniform = torch.argsort(torch.rand(drawn.shape, generator=generator), dim=1)

@@ -13,7 +13,7 @@ SETTINGS = {"scaling": "none", "epochs": 40, "learning_rate": 0.05}
 
 def top_one_gap(ranker):
     """Mean chance of the first rank of the others minus that of the protected, averaged over queries with both."""
-    padding = TRAIN.padding()
+    padding = TRAIN.padding().to("cpu")
     first = ranker.policy(TRAIN).scores.masked_fill(~padding.mask, -torch.inf).softmax(-1)
     protected = padding.pad(torch.from_numpy(np.array(TRAIN.groups))) == 1
     gaps = [

@@ -19,7 +19,7 @@ def discounts(size):
 
 
 def disparity_of(ranker, dataset, merit):
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     exposure, merits = (padding.pad(torch.from_numpy(np.array(x))) for x in (ranker.exposure(dataset), merit))
     groups = padding.pad(torch.from_numpy(np.array(dataset.groups)))
     return group_disparity(exposure, merits.double(), groups, padding.mask)

@@ -151,7 +151,7 @@ def test_with_a_fairness_term_the_best_tree_is_that_of_the_objective():
 
 def test_the_report_is_what_exact_exposures_give_and_is_saved(tmp_path):
     ranker = rp.BoostedPolicy(**FEW_TREES, strength=10.0).fit(FAIR_TRAIN)
-    padding = FAIR_TRAIN.padding()
+    padding = FAIR_TRAIN.padding().to("cpu")
     labels, groups = (padding.pad(torch.from_numpy(np.array(v))) for v in (FAIR_TRAIN.labels, FAIR_TRAIN.groups))
     disparity = group_disparity(ranker.policy(FAIR_TRAIN).exposure(), labels.double(), groups, padding.mask)
     assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-6)

@@ -5,7 +5,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.data.padding import Padding
-from rankpolicy.evaluation.measure import values_by_torch
+from rankpolicy.evaluation.measure import values_by_reference
 from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.rankers.trees.policy_tree_objective import PolicyTreeObjective
@@ -29,7 +29,7 @@ def padded_cells(monkeypatch):
 
     def counted(cls, sizes):
         padding = original(cls, sizes)
-        cells.append(padding.mask.numel())
+        cells.append(padding.mask.size)
         return padding
 
     monkeypatch.setattr(Padding, "of_sizes", classmethod(counted))
@@ -68,7 +68,7 @@ def test_its_gradient_is_that_of_all_queries_padded_together(dataset, fair, norm
 
 def test_metrics_without_a_kernel_pad_no_more_than_twice_the_items(dataset, padded_cells):
     scores = np.random.default_rng(1).standard_normal(SIZES.sum())
-    values = values_by_torch(scores, dataset, parse_metric("rbp"))
+    values = values_by_reference(scores, dataset, parse_metric("rbp"))
     assert sum(padded_cells) <= 2 * SIZES.sum()
-    alone = [values_by_torch(scores[-2000:], dataset[300], parse_metric("rbp"))[0]]
+    alone = [values_by_reference(scores[-2000:], dataset[300], parse_metric("rbp"))[0]]
     np.testing.assert_allclose(values[300:], alone)

@@ -278,7 +278,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             raise RankPolicyError(
                 "with parity items are ranked by their protected groups: pass protected= (one value per row), or a dataset with groups."
             )
-        padding = dataset.padding()
+        padding = dataset.padding().to("cpu")
         codes = padding.pad(encode_groups(dataset.groups_by_query).codes)
         bias = self._aim.position_bias(padding.mask.shape[-1], dtype=torch.float64)
         padded = padding.pad(torch.from_numpy(scores))

@@ -95,7 +95,7 @@ def export_onnx(
 def padded_inputs(pairs: TextPairs, padding: Padding) -> dict[str, NDArray[Any]]:
     """The inputs of the exported network, from pairs on the CPU and their place in the padded arrays."""
     assert pairs.queries is not None, "query and item were read together"
-    num_queries, longest = padding.mask.shape
+    padding, (num_queries, longest) = padding.to("cpu"), padding.mask.shape
 
     def padded(flat: Tensor) -> NDArray[Any]:
         cells = flat.new_zeros(num_queries * longest, *flat.shape[1:])

@@ -134,7 +134,7 @@ class FairLP(FairRanker):
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         groups = groups_of(dataset, "FairLP ranks by")
-        padding = dataset.padding()
+        padding = dataset.padding().to("cpu")
         estimates = padding.pad(torch.from_numpy(self._relevances(dataset)))
         padded = ndcg_values(estimates, padding.mask, self.gain), merit_of(estimates.clamp(min=0), self.merit)
         values, merits = (padding.unpad(of_items).numpy() for of_items in padded)

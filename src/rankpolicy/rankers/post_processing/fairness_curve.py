@@ -39,7 +39,7 @@ def queries_to_measure(train: RankingDataset, num_groups: int, generator: np.ran
 def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain: str) -> dict[str, Any]:
     """Utility and disparities of a policy on labelled queries; None where no query has one."""
     assert dataset.groups_by_query is not None
-    padding = dataset.padding()
+    padding = dataset.padding().to("cpu")
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     codes, names = encode_groups(dataset.groups_by_query)
     groups, mask = padding.pad(codes), padding.mask
