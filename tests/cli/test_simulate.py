@@ -44,6 +44,16 @@ def test_settings_reach_one_bandit_or_all(rankpolicy, tmp_path):
     assert "epsilon" not in settings["dcm-ts"]
 
 
+def test_the_order_of_positions_is_a_setting(rankpolicy, refused, tmp_path):
+    users = ["--users", "dcm", "--termination", "0.1,0.9", "--attraction", "random"]
+    call = ["simulate", "--bandits", "dcm-kl-ucb,dcm-full", *QUICK, *users, "--out", tmp_path, "--json"]
+    best_first, placed = (rankpolicy(*call, *more).json for more in ([], ["--set", "dcm-kl-ucb.positions=0.1,0.9"]))
+    regrets = [result["policies"]["dcm-kl-ucb"]["regret"][-1] for result in (best_first, placed)]
+    assert regrets[1] < regrets[0]
+    assert placed["policies"]["dcm-full"] == best_first["policies"]["dcm-full"]
+    assert "positions must be numbers from 0 on" in refused(*call, "--set", "dcm-kl-ucb.positions=0,2")
+
+
 def test_the_same_seed_gives_the_same_numbers(rankpolicy, tmp_path):
     call = ["simulate", *QUICK, "--users", "dbn", "--attraction", "random", "--out", tmp_path, "--json", "--seed"]
     first, again, other = (rankpolicy(*call, seed).json["policies"] for seed in (1, 1, 2))

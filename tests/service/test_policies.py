@@ -165,6 +165,25 @@ def test_a_bandit_has_propensities_or_says_why_not(bandit):
         assert ordered.no_propensities.startswith(bandit)
 
 
+@pytest.mark.parametrize("kind", ["bandit", "contextual"])
+def test_the_best_item_goes_where_positions_say(kind):
+    names = {"bandit": "dcm-kl-ucb", "contextual": "dcm-lin-ucb"}
+
+    def shown(**settings):
+        features = {} if kind == "bandit" else {"num_features": 2}
+        policy = SERVED.named(kind)(bandit=names[kind], settings=settings, **features)
+        clicks = bytes([1, 1, 0, 0])
+        memo = {"features": list(FEATURES.values())}
+        policy.learn([Lesson(seq=1, version=1, query="q", items=list("abcd"), clicks=clicks, memo=memo)] * 30)
+        items = [Item(id=name, features=row) for name, row in FEATURES.items()]
+        request = RankRequest(query="q", items=items, cutoff=4)
+        return policy.order(request, generator=generator_of(b"s", "r")).items
+
+    best_first = shown()
+    assert shown(positions=[0.1, 0.9, 0.5]) == [best_first[k] for k in (2, 0, 1, 3)]
+    assert shown(positions=[1, 2, 0]) == [best_first[k] for k in (2, 0, 1, 3)]
+
+
 @pytest.mark.parametrize("bandit", SERVED_BANDITS)
 def test_ordering_changes_nothing_and_can_be_repeated(bandit):
     policy = SERVED.named("bandit")(bandit=bandit)

@@ -7,7 +7,7 @@
 
 Most bandits are an index (KL-UCB, UCB1, Thompson sampling, LinUCB, LinTS) with a kind of feedback: ``IndexBandit(index=...,
 feedback=...)``. The named ones are presets of it (index_bandits.py). Other bandits stand in the file of their
-kind: chain.py, position.py, ranked.py, pairs.py, uniform.py; per_query/ has one bandit per query.
+kind: learned_order.py, chain.py, position.py, ranked.py, pairs.py, uniform.py; per_query/ has one bandit per query.
 
 How to add a bandit:
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         LastClick as LastClick,
         MpTS as MpTS,
     )
+    from rankpolicy.bandits.learned_order import DcmFull as DcmFull, DcmFullTS as DcmFullTS
     from rankpolicy.bandits.linear import LinTS as LinTS, LinUCB as LinUCB
     from rankpolicy.bandits.members import BANDITS as BANDITS, INDICES as INDICES
     from rankpolicy.bandits.pairs import BubbleRank as BubbleRank, TopRank as TopRank

@@ -289,6 +289,7 @@ class Bandit(SavedBandit):
             discount=float(self.discount),
             feedback=ALL_CLICKS,
             best_last=False,
+            positions=np.empty(0, np.int64),
             window_rankings=np.full((window, self.cutoff), -1, np.int64),
             window_clicks=np.zeros((window, self.cutoff), np.int8),
         )

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, Items
 from rankpolicy.bandits.members import KnowsOtherSettings
-from rankpolicy.declarations.arguments import as_float64, checked_kinds
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.arguments import as_array, as_float64, checked_kinds
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.kernels.bandits.formulas import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import FEEDBACKS, NEVER_OBSERVED, Memory, Program
 from rankpolicy.types import RankPolicyError
@@ -260,14 +260,30 @@ def checked_features(features: ArrayLike, num_items: int) -> Numbers:
     return values
 
 
+ORDER_IS_SET = ReadWhen(
+    condition="the bandit does not learn the order of positions itself, as dcm-full and dcm-full-ts do",
+    holds=lambda bandit: not bandit.learns_order,
+)
+
+
 @dataclass(kw_only=True, eq=False)
 class AnyIndexBandit(Bandit):
     """What IndexBandit and its presets share."""
+
+    learns_order: ClassVar[bool] = False  # where the k-th best item goes
 
     best_last: bool = setting(
         False,
         "Show the list in ascending order of the index. Where the reward does not depend on order and users stop at the first click, "
         "more items are then observed.",
+        read_when=ORDER_IS_SET,
+    )
+    positions: tuple[int, ...] | tuple[float, ...] | NDArray[np.float64] | None = setting(
+        None,
+        "Where the k-th best item goes: the positions in this order, numbered from 0 (2,0,1 shows the best item last), or a decimal for "
+        "each position, v(k) of a DCM for example, of which the largest gets the best item. Kept as an order. Positions that are not named "
+        "follow, the better items higher. None: the best at the top.",
+        read_when=ORDER_IS_SET,
     )
 
     @abstractmethod
@@ -344,6 +360,10 @@ class AnyIndexBandit(Bandit):
         return self._used_index().is_additive
 
     def _check(self) -> None:
+        if self.positions is not None:
+            self.positions = checked_positions(self.positions, self.cutoff)
+            if self.best_last:
+                raise RankPolicyError("give best_last or positions, not both: positions say where the best item goes.")
         index = self._used_index()
         features = index._declared_features()
         if features is not None:
@@ -363,8 +383,26 @@ class AnyIndexBandit(Bandit):
         return self._used_index()._index_statistics(self.num_items)
 
     def _empty_memory(self) -> Memory:
-        feedback = FEEDBACKS.index(self._used_feedback())
-        return super()._empty_memory()._replace(feedback=feedback, best_last=bool(self.best_last))
+        feedback, order = FEEDBACKS.index(self._used_feedback()), np.array(self.positions or (), np.int64)
+        return super()._empty_memory()._replace(feedback=feedback, best_last=bool(self.best_last), positions=order)
+
+
+def checked_positions(positions: ArrayLike, cutoff: int) -> tuple[int, ...]:
+    """Positions in the order of the items that they get, best item first; decimals are ordered, largest first.
+
+    >>> checked_positions([0.2, 0.9, 0.9], 3)
+    (1, 2, 0)
+    """
+    values = as_array("positions", positions)
+    if values.ndim == 1 and 0 < len(values) <= cutoff:
+        if values.dtype.kind == "f" and np.isfinite(values).all():
+            return tuple(np.argsort(-values, kind="stable").tolist())
+        if values.dtype.kind in "iu" and np.array_equal(np.sort(values), np.arange(len(values))):
+            return tuple(values.tolist())
+    raise RankPolicyError(
+        f"positions must be numbers from 0 on in some order, each once, or decimals, one per position, at most {cutoff} of them; "
+        f"got {positions!r:.80}. Write 0.0 and 1.0 where decimals are whole."
+    )
 
 
 @dataclass(kw_only=True, eq=False)

@@ -21,6 +21,8 @@ BANDITS: Members[type[Bandit]] = Members(
         "dcm-kl-ucb-log": f"{_BANDITS}:DcmKLUCBLog",
         "dcm-ucb1": f"{_BANDITS}:DcmUCB1",
         "dcm-ts": f"{_BANDITS}:DcmTS",
+        "dcm-full": f"{_BANDITS}:DcmFull",
+        "dcm-full-ts": f"{_BANDITS}:DcmFullTS",
         "cascade-kl-ucb": f"{_BANDITS}:CascadeKLUCB",
         "cascade-ucb1": f"{_BANDITS}:CascadeUCB1",
         "cascade-ts": f"{_BANDITS}:CascadeTS",

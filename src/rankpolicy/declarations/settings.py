@@ -278,11 +278,13 @@ def share_settings(target: Callable[..., T], source: Any, **changes: Any) -> T:
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name, a model as its ``to_dict()``."""
+    """A setting as JSON can hold it: numpy's numbers as Python's, a function or class by its name, a model as its ``to_dict()``."""
     if _is_numpy(value, "generic"):
         return value.item()
     if dataclasses.is_dataclass(value) and hasattr(value, "to_dict"):
         return value.to_dict()
+    if _is_numpy(value, "ndarray"):
+        return value.tolist()
     if isinstance(value, tuple | list):
         return [plain(member) for member in value]
     if isinstance(value, Mapping):

@@ -197,6 +197,23 @@ class ClickModel(ShortRepr, ModelDefinition):
         return ratio(view.counts @ examined, view.counts @ is_used)
 
     @checked_kinds
+    def position_values(self, num_positions: int) -> NDArray[np.float64]:
+        """What a click at each position is worth times P(examined | no click above) (position,): ``positions=`` of an index bandit.
+
+        DCM: v, P(satisfied after a click). The last position of the longest lists has the prior mean, because no click can follow there.
+        PBM and UBM: examination. All positions are alike for other models, whose best item goes to the top.
+
+        Parameters
+        ----------
+        num_positions
+            Length of the lists that a bandit shows.
+        """
+        num_positions = whole_number("num_positions", num_positions, at_least=1)
+        padded = self._padded(num_positions)
+        worth = self.click_reward(padded, np.array([len(self.pairs)]), np.arange(num_positions))
+        return np.broadcast_to(self.examination_of(padded, num_positions)[:, 0] * worth, num_positions).copy()
+
+    @checked_kinds
     def pair_values(self, name: str, query: str, items: Sequence[object]) -> NDArray[np.float64]:
         """A parameter of pairs at the items of one query (item,), its default where a pair was never seen.
 

@@ -61,9 +61,20 @@ def place_largest(indices, available, generator, ranking):
 
 
 @compiled
+def place_in_order(order, ranking):
+    """Move the k-th item of a list, best first, to the k-th position of the order; positions past the end of the list are left out."""
+    best_first, k = ranking.copy(), 0
+    for position in order:
+        if position < len(ranking):
+            ranking[position] = best_first[k]
+            k += 1
+
+
+@compiled
 def place_by_index(memory, indices, available, generator, ranking):
-    """Place the items of the largest indices, the largest first or, with ``best_last``, last."""
+    """Place the items of the largest indices, the largest first, in the order of ``positions`` or, with ``best_last``, last."""
     place_largest(indices, available, generator, ranking)
+    place_in_order(memory.positions, ranking)
     if memory.best_last:
         for position in range(len(ranking) // 2):
             mirrored = len(ranking) - 1 - position
@@ -92,10 +103,10 @@ def named_by_formulas(function, fingerprint):
 
 
 @cache
-def rank_items_by(threshold, value):
-    """The rank step of an index. Statistics (1, item, 2): clicks and observations of each item."""
+def rank_items_by(threshold, value, place=place_by_index):
+    """The rank step of an index. Table 0 of the statistics: clicks and observations of each item; ``place`` orders by the indices."""
     # Part of the compiled code, so that numba's file cache, which knows formulas by name only, notices when they change.
-    fingerprint = code_fingerprint(formula(threshold), formula(value))
+    fingerprint = code_fingerprint(formula(threshold), formula(value), getattr(place, "py_func", place))
 
     def rank_by_index(memory, available, generator, ranking):
         if fingerprint < 0:
@@ -106,7 +117,7 @@ def rank_items_by(threshold, value):
             clicks = memory.statistics[0, available[i], CLICKS]
             observations = memory.statistics[0, available[i], OBSERVATIONS]
             indices[i] = value(clicks, observations, limit, memory.settings, generator)
-        place_by_index(memory, indices, available, generator, ranking)
+        place(memory, indices, available, generator, ranking)
 
     return rank_step(named_by_formulas(rank_by_index, fingerprint))
 

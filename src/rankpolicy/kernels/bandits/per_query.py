@@ -85,6 +85,7 @@ def _with_statistics(memory, steps, statistics):
         memory.discount,
         memory.feedback,
         memory.best_last,
+        memory.positions,
         memory.window_rankings,
         memory.window_clicks,
     )

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.counts import count, current_time, place_largest
+from rankpolicy.kernels.bandits.counts import count, current_time, place_in_order, place_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 from rankpolicy.kernels.bandits.uniform import random_index
@@ -63,14 +63,12 @@ def observed(memory, item, examination):
 @compiled
 def place_where_examined(memory, indices, available, examination, generator, ranking):
     """Show the items of the largest indices, the largest at the top or where examination is highest."""
+    place_largest(indices, available, generator, ranking)
     if memory.settings[2] == 0.0:
-        place_largest(indices, available, generator, ranking)
         return
-    best, positions = np.empty_like(ranking), np.empty_like(ranking)
-    place_largest(indices, available, generator, best)
+    positions = np.empty_like(ranking)
     place_largest(examination[: len(ranking)].copy(), np.arange(len(ranking)), generator, positions)
-    for k in range(len(ranking)):
-        ranking[positions[k]] = best[k]
+    place_in_order(positions, ranking)
 
 
 @rank_step

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.declarations.settings import check_settings, documented, setting
-from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.policies.served_policy import ServedPolicy
@@ -117,7 +117,7 @@ class ContextualBandit(ServedPolicy):
     def _made(self) -> AnyIndexBandit:
         # One item with empty features: the statistics do not depend on the number of items.
         chosen = {"features": np.zeros((1, self._size)), **(self.settings or {})}
-        bandit = BANDITS.named(self.bandit)(num_items=1, cutoff=1, **chosen)
+        bandit = BANDITS.named(self.bandit)(num_items=1, cutoff=MOST_ITEMS, **chosen)
         assert isinstance(bandit, AnyIndexBandit)
         if bandit.discount < 1 or bandit.window is not None:
             raise RankPolicyError("a contextual bandit cannot forget lists: leave discount at 1 and window at None.")
