@@ -59,7 +59,7 @@ def shown_list(live: LivePolicies, number: int, policy: str, body: dict[str, Any
         no_propensities=ordered.no_propensities,
         propensity_draws=ordered.propensity_draws,
         mode=ordered.mode,
-        asked=asked,
+        requested=asked,
         change=live.change,
         memo=ordered.memo,
     )

@@ -43,7 +43,7 @@ class HandWriter:
     def finish(self, fails=None, *, later=0):
         """Do the first order; it may fail before it is on disk or after."""
         work, now, done = self.orders.pop(0)
-        committed = None if fails == "before" else self.store.commit(work, now=now + later, soon=True)
+        committed = None if fails == "before" else self.store.commit(work, now=now + later, urgent=True)
         done(committed if fails is None else UnavailableError("the disk did not answer"))
 
 

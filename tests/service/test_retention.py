@@ -48,7 +48,7 @@ def test_replay_equals_the_live_state_after_every_deletion(parts, monkeypatch):
     parts.store.save_snapshot(parts.live.named(None).snapshot(), now=parts.clock.time)
     half = parts.store.ranking("r30").stamp
     rows = sum(parts.store.check().values())
-    deleted = delete_before(parts.store, half, who="test", now=parts.clock.time)
+    deleted = delete_before(parts.store, half, author="test", now=parts.clock.time)
     assert 0 < deleted < rows
     assert sum(parts.store.check().values()) == rows - deleted
     assert parts.store.ranking("r5") is None
@@ -56,7 +56,7 @@ def test_replay_equals_the_live_state_after_every_deletion(parts, monkeypatch):
     after = replayed(parts)
     assert (after.state_sha256, after.last_lesson) == (before.state_sha256, before.last_lesson)
     assert 0 < after.lessons < before.lessons
-    assert delete_before(parts.store, half, who="test", now=parts.clock.time) == 0
+    assert delete_before(parts.store, half, author="test", now=parts.clock.time) == 0
     # It goes on: more lists, a restart from the snapshot, one without any, and one more deletion.
     live_for_a_while(parts, random.Random(6), 30, start=60)
     parts.end_windows()
@@ -68,10 +68,10 @@ def test_replay_equals_the_live_state_after_every_deletion(parts, monkeypatch):
         parts.open()
         assert parts.state() == state
     parts.store._connection.execute("DELETE FROM snapshots")
-    assert delete_before(parts.store, parts.clock.time, who="test", now=parts.clock.time) > 0
+    assert delete_before(parts.store, parts.clock.time, author="test", now=parts.clock.time) > 0
     assert parts.live.named(None).state_hash()[1] == replayed(parts).state_sha256
     lines = [change for change in parts.store.changes() if change.action == "delete"]
-    assert {line.who for line in lines} == {"test"}
+    assert {line.author for line in lines} == {"test"}
     assert parts.store.num_deleted() >= deleted
 
 
@@ -82,7 +82,7 @@ def test_open_lists_and_waiting_events_stay(tmp_path):
     parts.show("open")
     parts.do(events(click("e1", "never", "a")))
     parts.show("new")
-    assert delete_before(parts.store, parts.clock.time + 10 * WINDOW, who="test", now=parts.clock.time) == 2
+    assert delete_before(parts.store, parts.clock.time + 10 * WINDOW, author="test", now=parts.clock.time) == 2
     assert parts.store.ranking("open") is not None
     parts.end_windows()
     parts.show("never", items="ab")
@@ -91,7 +91,7 @@ def test_open_lists_and_waiting_events_stay(tmp_path):
 
 
 def test_a_damaged_anchor_is_noticed(parts):
-    delete_before(parts.store, parts.store.ranking("r30").stamp, who="test", now=parts.clock.time)
+    delete_before(parts.store, parts.store.ranking("r30").stamp, author="test", now=parts.clock.time)
     parts.store._connection.execute("UPDATE anchors SET state = substr(state, 2)")
     with pytest.raises(DamagedStoreError, match="anchors is damaged"):
         replayed(parts)
@@ -136,7 +136,7 @@ def test_nothing_is_deleted_after_the_clock_has_jumped(place):
     with pytest.raises(RankPolicyError, match="no list for 3650 days"):
         delete_older_than(parts.store, 1.0, now=parts.clock.time)
     assert parts.store.check()["rankings"] == rows["rankings"] + 20
-    assert delete_before(parts.store, parts.clock.time, who="test", now=parts.clock.time) > 0  # by hand
+    assert delete_before(parts.store, parts.clock.time, author="test", now=parts.clock.time) > 0  # by hand
     assert delete_older_than(parts.store, 1.0, now=parts.clock.time) == 0
     parts.store.close()
 

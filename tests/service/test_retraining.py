@@ -67,7 +67,7 @@ def test_a_better_ranker_is_promoted_and_the_audit_log_says_why(log):
     for estimated, truth in zip(found["bias"], EXAMINED, strict=True):
         assert abs(estimated - truth) < 0.1
     retrained, promoted = log.changes()[-2:]
-    assert (retrained.action, promoted.action, promoted.who) == ("retrain", "promote", "retraining")
+    assert (retrained.action, promoted.action, promoted.author) == ("retrain", "promote", "retraining")
     detail = json.loads(retrained.detail)
     assert (detail["decision"], detail["model_sha256"]) == ("promoted", found["model_sha256"])
     assert detail["learned"]["lists"] + detail["judged"]["lists"] <= 2050

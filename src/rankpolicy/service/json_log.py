@@ -88,7 +88,7 @@ class _JsonHandler(logging.Handler):
         log_line(text, **fields)
 
 
-def _log_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: Any) -> None:
+def _log_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *details: Any) -> None:
     log_line(" ".join(str(message).split()), level="warning", category=category.__name__)
 
 

@@ -308,7 +308,7 @@ class RankingService:
             policy_version=version.number,
             query=request.query,
             model_sha256=live.policy.model_sha256,
-            asked=request.policy or self.policies.default,
+            requested=request.policy or self.policies.default,
             change=change,
         )
         return NewRanking(
@@ -418,7 +418,7 @@ class RankingService:
         except Exception as error:  # the database cannot be read now; the next start checks it
             self._report(f"the rows of the log could not be checked: {error}")
 
-    async def work(self, job: str, document: Any, *, who: str) -> dict[str, Any]:
+    async def work(self, job: str, document: Any, *, author: str) -> dict[str, Any]:
         """Have a job done by a process of its own, so that ranking goes on; one at a time.
 
         Parameters
@@ -427,13 +427,13 @@ class RankingService:
             "evaluate" or "retrain".
         document
             Its settings, as JSON can hold them.
-        who
+        author
             Who asked for it, for the audit log.
         """
         if self._working.locked():
             raise UnavailableError("another evaluation or training is running. Send it again later.")
         async with self._working:
-            message = {"job": job, "db": self.config.place, "wanted": document, "who": who}
+            message = {"job": job, "db": self.config.place, "wanted": document, "author": author}
             result = await asyncio.to_thread(run_job, message, started=self._job_started)
             await self.refresh()
             return result
@@ -453,7 +453,7 @@ class RankingService:
                 ]
                 last = done[-1] if done else self._started
                 await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + plan.every_hours * 3600))
-                await self.work("retrain", asdict(plan), who="retraining")
+                await self.work("retrain", asdict(plan), author="retraining")
             except UnavailableError:
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
             except Exception as error:

@@ -43,7 +43,7 @@ def files_of_a_server(folder: Path) -> dict[str, dict[str, bytes]]:
     live_for_a_while(parts, random.Random(1), 30, start=30)
     parts.store.revoke_key(keys[0].key_id, now=2)
     parts.end_windows()
-    delete_before(parts.store, parts.store.ranking("r10").stamp, who="test", now=parts.clock.time)
+    delete_before(parts.store, parts.store.ranking("r10").stamp, author="test", now=parts.clock.time)
     parts.store.save_snapshot(parts.live.named(None).snapshot(), now=parts.clock.time)
     parts.store.save_model(random.Random(2).randbytes(1_000), now=parts.clock.time)
     for number in range(5):  # windows that are open, and events that wait for their list

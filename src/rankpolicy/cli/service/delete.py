@@ -33,6 +33,6 @@ def delete(
     with opened(db, role="keys") as store:
         from rankpolicy.service.log.retention import delete_before
 
-        rows = delete_before(store, end, who="command line", now=now_of(store))
+        rows = delete_before(store, end, author="command line", now=now_of(store))
     text = f"{rows:,} rows of the log were deleted." if rows else "there is nothing to delete."
     answer({"deleted_rows": rows}, text, as_json=as_json)

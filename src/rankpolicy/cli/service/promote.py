@@ -67,7 +67,7 @@ def promote(
     with opened(db, role="keys") as store:
         from rankpolicy.service.learning.promotion import promote_model, promote_version
 
-        change: dict[str, Any] = {"who": "command line", "detail": reason, "now": now_of(store)}
+        change: dict[str, Any] = {"author": "command line", "detail": reason, "now": now_of(store)}
         if content is not None:
             options_of_model = {"order_by": order_by, "temperature": temperature}
             settings = {name: value for name, value in options_of_model.items() if value is not None} or None

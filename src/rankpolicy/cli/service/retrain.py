@@ -66,7 +66,7 @@ def retrain(
 def _retrained(store: AnyStore, plan: Retrain) -> dict[str, Any]:
     from rankpolicy.service.learning.retrain import retrain as learn_and_judge
 
-    return {"policy": plan.policy} | learn_and_judge(store, plan, now=now_of(store), who="command line")
+    return {"policy": plan.policy} | learn_and_judge(store, plan, now=now_of(store), author="command line")
 
 
 def _due(store: AnyStore, plan: Retrain) -> dict[str, Any]:

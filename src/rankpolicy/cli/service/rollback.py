@@ -32,6 +32,6 @@ def rollback(
     with opened(db, role="keys") as store:
         from rankpolicy.service.learning.promotion import rollback as roll_back
 
-        version = roll_back(store, policy, who="command line", detail=reason, now=now_of(store))
+        version = roll_back(store, policy, author="command line", detail=reason, now=now_of(store))
     document = {"policy": policy, "version": version.version, "change": version.number}
     answer(document, f"{policy}: version {version.version} serves everything.", as_json=as_json)

@@ -205,9 +205,9 @@ class Dashboard:
 
         def change(store: Store, now: int) -> Change:
             if action == "rollback":
-                return rollback(store, policy, who=key_id, now=now)
+                return rollback(store, policy, author=key_id, now=now)
             share = _share(fields.get("share", "100"))
-            return promote_version(store, policy, int(fields["version"]), share=share, who=key_id, now=now)
+            return promote_version(store, policy, int(fields["version"]), share=share, author=key_id, now=now)
 
         await self._service.changed(change)
         return RedirectResponse(f"/policies?done={action}", 303)

@@ -13,12 +13,12 @@ from rankpolicy.types import RankPolicyError
 Action = Literal["configure", "promote", "rollback", "retrain", "evaluate", "delete"]
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"author": "who"}):
     """A row of the log of changes. Only configure, promote and rollback change what is served; the others are kept for audits."""
 
     number: int
     stamp: int
-    who: str
+    author: str
     action: Action
     policy: str
     version: int | None = None
@@ -86,7 +86,7 @@ def after_change(deployed: dict[str, Deployment], change: Change) -> dict[str, D
 def deployments(changes: Iterable[Change]) -> dict[str, Deployment]:
     """What is served after all these changes, by policy.
 
-    >>> made = dict(stamp=0, who="a", policy="p")
+    >>> made = dict(stamp=0, author="a", policy="p")
     >>> first = Change(number=1, action="configure", version=1, **made)
     >>> second = Change(number=2, action="promote", version=2, share=0.1, **made)
     >>> deployments([first, second])["p"].shares()

@@ -49,10 +49,10 @@ class Ordered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     memo: Any = None
 
 
-class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"requested": "asked"}):
     """A list that was shown, with what off-policy estimates need; the log holds it as JSON.
 
-    ``asked`` is the policy that the request named, another one where that splits its traffic. ``change`` is the last change of what is
+    ``requested`` is the policy that the request named, another one where that splits its traffic. ``change`` is the last change of what is
     served that was known then: replay finds the same version with it.
     """
 
@@ -61,7 +61,7 @@ class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False
     policy_version: int
     query: str
     model_sha256: str | None = None
-    asked: str | None = None
+    requested: str | None = None
     change: int = 0
 
 

@@ -32,12 +32,12 @@ class Routing:
     versions: Mapping[tuple[str, int], PolicyVersion]
     secret: bytes
 
-    def version(self, asked: str, unit: str) -> PolicyVersion:
+    def version(self, requested: str, unit: str) -> PolicyVersion:
         """The version that answers."""
-        chosen = self._of_policy(asked, unit)
+        chosen = self._of_policy(requested, unit)
         if chosen.kind == SPLIT:
             shares: dict[str, float] = json.loads(chosen.settings)["shares"]
-            chosen = self._of_policy(_member(shares, fraction_of(self.secret, asked, SPLIT, unit)), unit)
+            chosen = self._of_policy(_member(shares, fraction_of(self.secret, requested, SPLIT, unit)), unit)
         return chosen
 
     def _of_policy(self, policy: str, unit: str) -> PolicyVersion:

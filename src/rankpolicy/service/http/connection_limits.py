@@ -30,8 +30,8 @@ class LimitedProtocol(QuickProtocol):
     _header_bytes = 0
     _address = ""
 
-    def __init__(self, limits: ConnectionLimits, *more: Any, **settings: Any) -> None:
-        super().__init__(*more, **settings)
+    def __init__(self, limits: ConnectionLimits, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
         self._limits = limits
 
     def connection_made(self, transport: Any) -> None:

@@ -52,14 +52,14 @@ class DeploymentPages:
         ]
 
     async def _promote(self, request: Request) -> Response:
-        who = self._access.check(request.scope, "promote")
+        author = self._access.check(request.scope, "promote")
         name = served_policy(self._service, request.path_params["policy"])
         message = decoded(_PROMOTE, await read_body(request.scope, request.receive))
         if (message.version is None) == (message.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
 
         def change(store: Store, now: int) -> Change:
-            options: dict[str, Any] = {"share": message.share, "who": who, "detail": message.detail, "now": now}
+            options: dict[str, Any] = {"share": message.share, "author": author, "detail": message.detail, "now": now}
             if message.version is not None:
                 return promote_version(store, name, message.version, **options)
             content = store.model(message.model_sha256 or "")
@@ -72,11 +72,11 @@ class DeploymentPages:
         return json_response(audit_line(await self._service.changed(change)))
 
     async def _roll_back(self, request: Request) -> Response:
-        who = self._access.check(request.scope, "promote")
+        author = self._access.check(request.scope, "promote")
         name = served_policy(self._service, request.path_params["policy"])
         message = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
         change = await self._service.changed(
-            lambda store, now: rollback(store, name, who=who, detail=message.detail, now=now)
+            lambda store, now: rollback(store, name, author=author, detail=message.detail, now=now)
         )
         return json_response(audit_line(change))
 
@@ -92,7 +92,7 @@ class DeploymentPages:
         return json_response({"model_sha256": await asyncio.to_thread(self._service.with_store, save)})
 
     async def _evaluate(self, request: Request) -> Response:
-        who = self._access.check(request.scope, "promote")
+        author = self._access.check(request.scope, "promote")
         message = decoded(_EVALUATE, await read_body(request.scope, request.receive))
         if (message.policy is None) == (message.model_sha256 is None):
             raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
@@ -103,7 +103,7 @@ class DeploymentPages:
         sha256 = message.model_sha256
         if sha256 is not None and await self._service.read(lambda store: store.model(sha256)) is None:
             raise _no_model()
-        return json_response(await self._service.work("evaluate", msgspec.to_builtins(message), who=who))
+        return json_response(await self._service.work("evaluate", msgspec.to_builtins(message), author=author))
 
     async def _audit(self, request: Request) -> Response:
         self._access.check(request.scope, "read")
@@ -133,7 +133,7 @@ def audit_line(change: Change) -> AuditLine:
     """A change as the interface shows it."""
     return AuditLine(
         at=_time(change.stamp),
-        key=change.who,
+        key=change.author,
         action=change.action,
         policy=change.policy,
         version=change.version,

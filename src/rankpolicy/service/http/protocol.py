@@ -61,8 +61,8 @@ class QuickProtocol(HttpToolsProtocol):
     _reads_head = True  # whether what comes next is of a request line and headers
     _data = b""  # what the parser reads now, where a request begins there
 
-    def __init__(self, answer: Answer, *more: Any, **settings: Any) -> None:
-        super().__init__(*more, **settings)
+    def __init__(self, answer: Answer, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
         self._answer_request = answer
 
     def connection_made(self, transport: Any) -> None:

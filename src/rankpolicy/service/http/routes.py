@@ -27,7 +27,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def routed_application(
-    service: RankingService, access: Access, metrics_text: Callable[[], Awaitable[str]], more: Sequence[BaseRoute] = ()
+    service: RankingService, access: Access, metrics_text: Callable[[], Awaitable[str]], pages: Sequence[BaseRoute] = ()
 ) -> Starlette:
     """The application of everything but /v1/rank and /v1/events."""
 
@@ -66,7 +66,7 @@ def routed_application(
             Route("/healthz", health),
             Route("/readyz", readiness),
             Route("/openapi.json", description),
-            *more,
+            *pages,
         ],
         exception_handlers={404: _missing, 405: _not_allowed, RefusedError: _refused, RankPolicyError: _refused},
     )

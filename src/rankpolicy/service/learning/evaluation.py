@@ -48,11 +48,11 @@ def evaluate(store: Store, message: Evaluate, *, content: bytes | None = None, n
     return facts | document
 
 
-def note_evaluation(store: Store, document: dict[str, Any], *, who: str, now: int) -> None:
+def note_evaluation(store: Store, document: dict[str, Any], *, author: str, now: int) -> None:
     """Keep the result of an evaluation in the audit log."""
     candidate = document["candidate"]
     policy = candidate.get("policy") or (document["against"] or {}).get("policy") or ""
-    store.add_change(who, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(document), now=now)
+    store.add_change(author, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(document), now=now)
 
 
 def restored(store: Store, version: PolicyVersion) -> ServedPolicy:

@@ -64,11 +64,11 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
             from rankpolicy.service.learning.retrain import retrain
             from rankpolicy.service.learning.retrain_settings import Retrain
 
-            return retrain(store, Retrain(**job["wanted"]), now=now, who=job["who"])
+            return retrain(store, Retrain(**job["wanted"]), now=now, author=job["author"])
         from rankpolicy.service.learning.evaluation import evaluate, note_evaluation
 
         document = evaluate(store, msgspec.convert(job["wanted"], Evaluate), now=now)
-        note_evaluation(store, document, who=job["who"], now=now)
+        note_evaluation(store, document, author=job["author"], now=now)
         return document
     finally:
         store.close()

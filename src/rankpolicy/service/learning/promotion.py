@@ -24,7 +24,7 @@ def promote_model(
     *,
     share: float = 1.0,
     settings: Mapping[str, Any] | None = None,
-    who: str,
+    author: str,
     detail: str = "",
     now: int,
 ) -> Change:
@@ -40,11 +40,11 @@ def promote_model(
     _deployment(store, policy).promoted(0, share)  # refuses a share before anything is stored
     store.save_model(content, now=now)
     version = store.version_of(policy, "ranker", stored, now=now)
-    return store.add_change(who, "promote", policy, version=version.number, share=share, detail=detail, now=now)
+    return store.add_change(author, "promote", policy, version=version.number, share=share, detail=detail, now=now)
 
 
 def promote_version(
-    store: Store, policy: str, number: int, *, share: float = 1.0, who: str, detail: str = "", now: int
+    store: Store, policy: str, number: int, *, share: float = 1.0, author: str, detail: str = "", now: int
 ) -> Change:
     """Serve a version that the database knows."""
     deployment = _deployment(store, policy)
@@ -55,13 +55,13 @@ def promote_version(
         raise RankPolicyError(
             f"version {number} learns online and was not served last: put its settings into the configuration instead."
         )
-    return store.add_change(who, "promote", policy, version=number, share=share, detail=detail, now=now)
+    return store.add_change(author, "promote", policy, version=number, share=share, detail=detail, now=now)
 
 
-def rollback(store: Store, policy: str, *, who: str, detail: str = "", now: int) -> Change:
+def rollback(store: Store, policy: str, *, author: str, detail: str = "", now: int) -> Change:
     """End the canary of a policy; where there is none, return to the version before the last."""
     _deployment(store, policy)
-    return store.add_change(who, "rollback", policy, detail=detail, now=now)
+    return store.add_change(author, "rollback", policy, detail=detail, now=now)
 
 
 def serving_version(store: Store, policy: str) -> PolicyVersion:

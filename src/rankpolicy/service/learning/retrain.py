@@ -44,7 +44,7 @@ _ENCODER = msgspec.json.Encoder()
 _DAY = 86_400_000_000
 
 
-def retrain(store: Store, plan: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
+def retrain(store: Store, plan: Retrain, *, now: int, author: str = "retraining") -> dict[str, Any]:
     """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
 
     Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
@@ -53,7 +53,7 @@ def retrain(store: Store, plan: Retrain, *, now: int, who: str = "retraining") -
     since = now - round(plan.days * _DAY)
     lists = [logged for logged in store.logged(since=since) if logged.deadline < now and logged.shown.items]
     if len(lists) < plan.fewest_lists:
-        return _kept(store, plan, now, who, f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
+        return _kept(store, plan, now, author, f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
     usable = [logged.seq for logged in lists if refusal_of(logged, now=now) is None]
     first = usable[-max(1, round(plan.judged * len(usable)))] if usable else math.inf
     usable_seqs = set(usable)
@@ -81,14 +81,21 @@ def retrain(store: Store, plan: Retrain, *, now: int, who: str = "retraining") -
     store.save_model(content, now=now)
     document["model_sha256"] = candidate.model_sha256
     if plan.promote == "by hand":
-        return _kept(store, plan, now, who, "promotion is by hand", document)
+        return _kept(store, plan, now, author, "promotion is by hand", document)
     if not judged["is_covered"]:
-        return _kept(store, plan, now, who, "the log lacks lists that the candidate would show", document)
+        return _kept(store, plan, now, author, "the log lacks lists that the candidate would show", document)
     if not comparison.interval[0] > 0:
-        return _kept(store, plan, now, who, "the lower bound of the difference is not above 0", document)
-    _noted(store, plan, now, who, {"decision": "promoted"} | document)
+        return _kept(store, plan, now, author, "the lower bound of the difference is not above 0", document)
+    _noted(store, plan, now, author, {"decision": "promoted"} | document)
     change = promote_model(
-        store, plan.policy, content, share=plan.share, settings=settings, who=who, detail="better by the log", now=now
+        store,
+        plan.policy,
+        content,
+        share=plan.share,
+        settings=settings,
+        author=author,
+        detail="better by the log",
+        now=now,
     )
     return {"decision": "promoted", "version": change.version} | document
 
@@ -232,15 +239,15 @@ def _learned(
     return content, facts | {"method": plan.method}
 
 
-def _kept(store: Store, plan: Retrain, now: int, who: str, why: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(store: Store, plan: Retrain, now: int, author: str, why: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     document = {"decision": "kept", "why": why} | dict(facts)
-    _noted(store, plan, now, who, document)
+    _noted(store, plan, now, author, document)
     return document
 
 
-def _noted(store: Store, plan: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
+def _noted(store: Store, plan: Retrain, now: int, author: str, document: Mapping[str, Any]) -> None:
     detail = json.dumps({name: _short(value) for name, value in document.items()})
-    store.add_change(who, "retrain", plan.policy, detail=detail, now=now)
+    store.add_change(author, "retrain", plan.policy, detail=detail, now=now)
 
 
 def _short(value: Any) -> Any:

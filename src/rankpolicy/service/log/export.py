@@ -102,7 +102,7 @@ def _add(exported: _Exported, logged: LoggedList, versions: dict[int, str], even
         model_sha256=shown.model_sha256,
         mode=shown.mode,
         swap=(shown.memo or {}).get("swap"),
-        asked=shown.asked,
+        asked=shown.requested,
         user=request.user,
         context=None if request.context is None else json.dumps(request.context),
         timestamp=logged.stamp / 1e6,

@@ -74,14 +74,14 @@ def replay_choices(store: Store) -> ReplayedChoices:
     lists = 0
     wrong: list[str] = []
     for version, shown, request in store.shown_lists():
-        if shown.asked is None:  # of a database from before there were changes
+        if shown.requested is None:  # of a database from before there were changes
             continue
         if shown.change not in routings:
             deployed = deployments(changes[: shown.change])
             routings[shown.change] = Routing(deployed=deployed, versions=versions, secret=secret)
         unit = _ASKED.decode(request).user or shown.ranking_id
         lists += 1
-        if routings[shown.change].version(shown.asked, unit).key != version and len(wrong) < _MOST_NAMED:
+        if routings[shown.change].version(shown.requested, unit).key != version and len(wrong) < _MOST_NAMED:
             wrong.append(shown.ranking_id)
     return ReplayedChoices(lists=lists, changes=len(changes), wrong=wrong)
 

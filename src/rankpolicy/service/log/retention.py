@@ -34,14 +34,14 @@ ROWS_AT_ONCE = 50_000  # in one transaction, so that nobody waits for long
 LONGEST_SILENCE_DAYS = 30  # without a list, in a service that deletes by itself; more looks like a clock that jumped
 
 
-def delete_before(store: Store, before: int, *, who: str, now: int) -> int:
+def delete_before(store: Store, before: int, *, author: str, now: int) -> int:
     """Delete lists shown before a time, with their events and lessons; the number of rows. ``rankpolicy service export`` keeps a copy.
 
     Lists whose window is open stay, and everything after them. The state of every version after the last deleted lesson is kept as an
     anchor, computed from the log before it is deleted; every deletion is in the audit log.
     """
     deleted = 0
-    while (change := _deleted_some(store, before, who, now)) is not None:
+    while (change := _deleted_some(store, before, author, now)) is not None:
         deleted += int(json.loads(change.detail)["rows"])
     return deleted
 
@@ -55,10 +55,10 @@ def delete_older_than(store: Store, days: float, *, now: int) -> int:
             f"the log has no list for {silence:.0f} days, more than {LONGEST_SILENCE_DAYS}: the clock seems to have jumped ahead, so "
             "nothing is deleted because of its age. Correct the clock; if it is right, run rankpolicy service delete --before DATE."
         )
-    return delete_before(store, before, who="retention", now=now)
+    return delete_before(store, before, author="retention", now=now)
 
 
-def _deleted_some(store: Store, before: int, who: str, now: int) -> Change | None:
+def _deleted_some(store: Store, before: int, author: str, now: int) -> Change | None:
     through = _deletable_through(store, before)
     if through is None:
         return None
@@ -71,7 +71,7 @@ def _deleted_some(store: Store, before: int, who: str, now: int) -> Change | Non
             while block := list(islice(lessons, LESSONS_AT_ONCE)):
                 live.learn(block)
             anchors.append(Snapshot(version=version.key, seq=through, state=live.policy.state()))
-    return _delete_through(store, through, anchors, who=who, now=now)
+    return _delete_through(store, through, anchors, author=author, now=now)
 
 
 def _longest_silence(store: Store, before: int, *, now: int) -> int:
@@ -103,7 +103,7 @@ def _deletable_through(store: Store, before: int) -> int | None:
         through = needed - 1
 
 
-def _delete_through(store: Store, seq: int, anchors: Sequence[Snapshot], *, who: str, now: int) -> Change:
+def _delete_through(store: Store, seq: int, anchors: Sequence[Snapshot], *, author: str, now: int) -> Change:
     """Delete the log up to a row, keep the states after the last deleted lesson, and note it in the log of changes, in one transaction."""
     with store.transaction() as connection:
         num_rows = 0
@@ -115,4 +115,4 @@ def _delete_through(store: Store, seq: int, anchors: Sequence[Snapshot], *, who:
             store.insert(connection, "anchors", (anchor.version, anchor.seq, anchor.state))
             connection.execute("DELETE FROM snapshots WHERE version = ? AND seq < ?", (anchor.version, anchor.seq))
         detail = json.dumps({"through": seq, "rows": num_rows}, separators=(",", ":"))
-        return store.add_change(who, "delete", "", detail=detail, now=now, connection=connection)
+        return store.add_change(author, "delete", "", detail=detail, now=now, connection=connection)

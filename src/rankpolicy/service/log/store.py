@@ -96,7 +96,7 @@ class Store(ABC):
         """Write a line into the audit log, in a transaction."""
 
     @abstractmethod
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, urgent: bool = False) -> Committed:
         """Store the work and end the windows that are due.
 
         Parameters
@@ -105,7 +105,7 @@ class Store(ABC):
             Lists and events, in order.
         now
             The time of the service.
-        soon
+        urgent
             Whether users wait for it: then fewer windows end in one transaction, and not in every one.
         """
 
@@ -336,7 +336,7 @@ class Store(ABC):
 
     def add_change(
         self,
-        who: str,
+        author: str,
         action: Action,
         policy: str,
         *,
@@ -350,7 +350,7 @@ class Store(ABC):
 
         Parameters
         ----------
-        who, action, policy, version, share, detail
+        author, action, policy, version, share, detail
             As ``Change`` has them; a rollback finds the version itself.
         now
             The time of the service.
@@ -363,7 +363,7 @@ class Store(ABC):
             change = Change(
                 number=len(changes) + 1,
                 stamp=stamp,
-                who=who,
+                author=author,
                 action=action,
                 policy=policy,
                 version=version,

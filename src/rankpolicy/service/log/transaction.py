@@ -54,10 +54,10 @@ class Transaction:
     """The work of one transaction; its caller begins and commits it."""
 
     def __init__(
-        self, tables: Tables, work: Sequence[NewRanking | NewEvents], *, seq: int, now: int, soon: bool = False
+        self, tables: Tables, work: Sequence[NewRanking | NewEvents], *, seq: int, now: int, urgent: bool = False
     ) -> None:
         self._tables, self._work, self._now = tables, work, now
-        self._most_lessons = _MOST_LESSONS_SOON if soon else _MOST_LESSONS
+        self._most_lessons = _MOST_LESSONS_SOON if urgent else _MOST_LESSONS
         self.seq = seq
         self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
         self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores

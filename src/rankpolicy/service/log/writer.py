@@ -94,8 +94,8 @@ class Writer:
     def _start(self) -> None:
         try:
             with ExitStack() as failed:
-                soon, waiting = ([failed.enter_context(end) for end in socket.socketpair()] for _ in range(2))
-                theirs = [soon[1], waiting[1]]
+                urgent, waiting = ([failed.enter_context(end) for end in socket.socketpair()] for _ in range(2))
+                theirs = [urgent[1], waiting[1]]
                 self._process = self._started([end.fileno() for end in theirs])
                 failed.pop_all()
         except OSError as error:
@@ -104,11 +104,11 @@ class Writer:
             ) from None
         for end in theirs:
             end.close()
-        soon[0].setblocking(False)
+        urgent[0].setblocking(False)
         waiting[0].settimeout(LONGEST_ORDER)
         self._has_ended = False
-        self._incoming = {end: Incoming(end) for end in (soon[0], waiting[0])}
-        self._soon, self._waiting = soon[0], waiting[0]
+        self._incoming = {end: Incoming(end) for end in (urgent[0], waiting[0])}
+        self._soon, self._waiting = urgent[0], waiting[0]
 
     def _started(self, numbers: list[int]) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(

@@ -24,7 +24,7 @@ class Order(msgspec.Struct, frozen=True, array_like=True, gc=False):
     action: Literal["commit", "reopen"]
     work: list[NewRanking | NewEvents] = []
     now: int = 0
-    soon: bool = False
+    urgent: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):

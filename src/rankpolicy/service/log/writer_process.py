@@ -56,7 +56,7 @@ def _done(store: Store, order: Order) -> Answer:
     if order.action == "reopen":
         store.reopen()
         return Answer()
-    return answer_of(store.commit(order.work, now=order.now, soon=order.soon), order.work)
+    return answer_of(store.commit(order.work, now=order.now, urgent=order.urgent), order.work)
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ from rankpolicy.types import RankPolicyError
 _NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps")
 
 
-def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
+def made_members(setting: Any, *, number: int) -> tuple[ServedPolicy, ...]:
     """The policies inside a compound one, from its setting ``of``."""
     from rankpolicy.service.policies.members import SERVED
 
-    tables = as_tables(of)
+    tables = as_tables(setting)
     if len(tables) != number:
         raise RankPolicyError(f"of must be {number} table(s) of settings, each with a kind; got {len(tables)}.")
     members = []

@@ -80,7 +80,7 @@ class PostgresStore(Store):
         self._is_closed = True
         self._disconnect()
 
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, urgent: bool = False) -> Committed:
         """Store the work, end the windows that are due, and bring the lessons of other servers.
 
         Parameters
@@ -89,14 +89,14 @@ class PostgresStore(Store):
             Lists and events, in order.
         now
             The time of this server; where another server's clock is ahead, time goes on from there.
-        soon
+        urgent
             Whether users wait for it: then fewer windows end in one transaction.
         """
         with self._locked_log() as (connection, seq, stamp):
             now = max(now, stamp)
             rows = self.rows(f"{LESSONS} ORDER BY l.seq", self._seq) if seq > self._seq else []
             lessons_of_others: list[Lesson] = [self._lesson_of(row) for row in rows]
-            transaction = Transaction(PostgresTables(connection, OpenLists()), work, seq=seq, now=now, soon=soon)
+            transaction = Transaction(PostgresTables(connection, OpenLists()), work, seq=seq, now=now, urgent=urgent)
             committed = transaction.run()
             if transaction.seq > seq:
                 connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))

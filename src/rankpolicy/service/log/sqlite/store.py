@@ -124,7 +124,7 @@ class SqliteStore(Store):
         """Move the write-ahead log into the database beside who commits."""
         self._checkpoints.start()
 
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, urgent: bool = False) -> Committed:
         """Store the work and end the windows that are due, in one transaction.
 
         Parameters
@@ -133,13 +133,13 @@ class SqliteStore(Store):
             Lists and events, in order.
         now
             The time of the service.
-        soon
+        urgent
             Whether users wait for it: then fewer windows end in one transaction, and not in every one.
         """
         try:
             with self._committing() as connection:
-                tables = SqliteTables(connection, self._open_lists, patience=_PATIENCE if soon else 0)
-                transaction = Transaction(tables, work, seq=self._seq, now=now, soon=soon)
+                tables = SqliteTables(connection, self._open_lists, patience=_PATIENCE if urgent else 0)
+                transaction = Transaction(tables, work, seq=self._seq, now=now, urgent=urgent)
                 committed = transaction.run()
         except BaseException:
             self._open_lists.clear()
