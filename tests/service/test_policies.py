@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import rankpolicy as rp
-from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.domain.messages import Item, RankRequest
 from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Lesson
@@ -64,6 +64,17 @@ def test_lists_come_as_often_as_propensities_say(name, model):
     for key, probability in expected.items():
         error = math.sqrt(probability * (1 - probability) / NUM_DRAWS)
         assert abs(drawn[key] / NUM_DRAWS - probability) <= 4.5 * error
+
+
+def test_propensities_of_long_lists_do_not_underflow():
+    """Of the default policy; nothing is learned yet, so its own lists are random too, and both kinds are equally likely."""
+    settings = {name: value for name, value in DEFAULT_POLICY.items() if name != "kind"}
+    policy = SERVED.named("bandit")(**settings)
+    request = request_of("q", [str(number) for number in range(2_000)], cutoff=2_000)
+    expected = [1 / (2_000 - position) for position in range(2_000)]
+    for number in range(20):  # one in twenty lists is of the random kind
+        ordered = policy.order(request, generator=generator_of(b"secret", str(number)))
+        assert ordered.propensities == pytest.approx(expected)
 
 
 def test_random_lists_mix_with_lists_of_the_bandit():

@@ -147,12 +147,13 @@ class BanditPolicy(ServedPolicy):
         """The probability of each item given those above it, where the bandit's own list or a random one is shown."""
         if not self.random_lists:
             return steps
-        learned, uniform = 1.0 - self.random_lists, self.random_lists  # each times the probability of the items so far
+        # How likely the list is one of either kind, given its items so far: plain products of probabilities underflow after 100 items.
+        learned, uniform = 1.0 - self.random_lists, self.random_lists
         mixed = []
         for position, step in enumerate(steps):
-            above = learned + uniform
             learned, uniform = learned * step, uniform / (num_items - position)
-            mixed.append((learned + uniform) / above)
+            mixed.append(chance := learned + uniform)
+            learned, uniform = learned / chance, uniform / chance
         return mixed
 
     def _forget(self, forgotten: NDArray[np.uint64]) -> None:
