@@ -6,9 +6,11 @@ import logging
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import httpx
 import pytest
@@ -177,8 +179,6 @@ def test_the_access_log_has_a_line_for_its_share_of_requests(tmp_path, capfd):
 
 
 def test_everything_that_is_said_is_a_line_of_json(capfd, monkeypatch):
-    import sys
-
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     for module, name in ((warnings, "showwarning"), (sys, "excepthook"), (threading, "excepthook")):
         monkeypatch.setattr(module, name, getattr(module, name))
@@ -218,3 +218,50 @@ def test_stderr_of_a_server_is_json_from_start_to_end(tmp_path, sent):
     events = [json.loads(line)["event"] for line in said.splitlines()]
     assert (events[0], events[-1], events.count("request")) == ("serving", "stopped", 2)
     assert json.loads(said.splitlines()[1])["request_id"] == "one"
+
+
+LOADED = """
+import sys
+from pathlib import Path
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.http.application import Application
+from rankpolicy.service.ranking_service import RankingService
+service = RankingService(ServiceConfig(db=sys.argv[1]))
+Application(service)
+print(*sys.modules)
+print(Path(f"/proc/{service._writer._process.pid}/maps").read_text())
+service.stop()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_server_of_a_bandit_loads_no_library_that_it_does_not_need(tmp_path):
+    line = [sys.executable, "-c", LOADED, str(tmp_path / "service.db")]
+    names, mapped = subprocess.check_output(line, text=True).split("\n", 1)
+    needless = {
+        "torch",
+        "polars",
+        "matplotlib",
+        "scipy.stats",
+        "pandas",
+        "lightgbm",
+        "sklearn",
+        "rankpolicy.data.arrays",
+    }
+    assert not needless & set(names.split())
+    assert "apsw" in mapped  # the process that writes the log
+    assert "/numpy/" not in mapped
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_server_of_a_bandit_and_its_writer_have_120_megabytes_of_their_own(tmp_path):
+    line = command("serve", "--db", "service.db", "--port", 0)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path) as process:
+        url = process.stdout.readline().split(" at ")[1].split(",")[0]
+        assert httpx.post(f"{url}/v1/rank", json=ITEMS).status_code == 200
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        pages = [Path(f"/proc/{number}/smaps_rollup").read_text() for number in (process.pid, *children)]
+        process.terminate()
+    own = [sum(map(int, re.findall(r"^Private_\w+: +(\d+)", text, re.MULTILINE))) for text in pages]
+    assert len(own) == 2
+    assert sum(own) < 120_000

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta
@@ -26,9 +26,11 @@ from rankpolicy.service.domain.messages import (
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import json_response
 from rankpolicy.service.http.bodies import decoded, read_body
-from rankpolicy.service.policies.ranker import RankerPolicy
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.service.policies.ranker import RankerPolicy
 
 # Features of documents for a query: one mapping from names to values per document.
 FeatureFunction = Callable[[str, Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]
@@ -116,15 +118,16 @@ def rerank_routes(service: RankingService, access: Access) -> list[Route]:
         service.check_load()
         message = decoded(_REQUESTS, await read_body(request.scope, request.receive))
         policy = service.policies.named(message.model).policy
-        if not isinstance(policy, RankerPolicy):
+        if policy.kind != "ranker":
             raise RankPolicyError(
                 f"model must name a policy of the kind ranker; {message.model or 'the first policy'} is of the kind {policy.kind}."
             )
+        reads_texts = cast("RankerPolicy", policy).reads_texts
         documents = [{"text": document} if isinstance(document, str) else document for document in message.documents]
-        if features_of is not None and not policy.reads_texts:
+        if features_of is not None and not reads_texts:
             features = await asyncio.to_thread(features_of, message.query, documents)
             documents = [dict(row) for row in features]
-        items = _items(documents, reads_texts=policy.reads_texts)
+        items = _items(documents, reads_texts=reads_texts)
         answer = await service.rank(
             RankRequest(
                 query=message.query,
