@@ -7,7 +7,7 @@ rankpolicy serve                                        # http://127.0.0.1:8080,
     client.click(shown, "a")
 
 Everything is written in one place (log/journal.py): a list, an event, the check for duplicates and the end of a window are one transaction
-of the store, and nobody gets an answer before it is on disk. The state of a policy is the fold of the lessons in the log
+of the store, and nothing is answered before it is on disk. The state of a policy is the fold of the lessons in the log
 (learning/live.py), a snapshot only spares time, and ``rankpolicy service replay`` computes everything again (log/replay.py).
 """
 

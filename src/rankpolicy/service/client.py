@@ -385,12 +385,8 @@ def _sequence(name: str, values: Any) -> list[Any]:
 def _message(message: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(message, kind)
-    except (
-        msgspec.ValidationError,
-        TypeError,
-        ValueError,
-        AttributeError,
-    ) as error:  # msgspec asks objects for their keys
+    # msgspec asks objects for their keys, and their answers may be anything.
+    except (msgspec.ValidationError, TypeError, ValueError, AttributeError) as error:
         raise RankPolicyError(f"the request cannot be sent: {error}.") from None
 
 

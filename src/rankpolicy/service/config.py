@@ -14,6 +14,7 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.files import checked_file
 from rankpolicy.service.domain.routing import SPLIT
 from rankpolicy.service.log.locations import is_url
+from rankpolicy.service.policies.compound import policy_of_table
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.policies.stored_versions import stored_settings
@@ -30,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 @documented
 @dataclass(frozen=True, kw_only=True)
 class ServiceConfig:
-    """Everything that a service is told when it starts.
+    """All settings of a service.
 
     service.toml:
 
@@ -212,11 +213,9 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _made(name: str, table: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
-    settings = {key: value for key, value in table.items() if key != "kind"}
     try:
-        policy = SERVED.named(table["kind"])(**settings)
+        policy = policy_of_table(table)
     except RankPolicyError as error:
         raise RankPolicyError(f"policies.{name}: {error}") from None
-    except TypeError as error:  # a setting that must be given is missing
-        raise RankPolicyError(f"policies.{name}: settings of {table['kind']} are incomplete ({error}).") from None
+    settings = {key: value for key, value in table.items() if key != "kind"}
     return policy, json.dumps(stored_settings(policy, settings), sort_keys=True, default=str)

@@ -40,4 +40,4 @@ class TooLateError(UnavailableError):
 
 
 class DamagedStoreError(RankPolicyError):
-    """The database holds bytes that nobody wrote. It must be restored from a backup; nothing is served from it."""
+    """The database holds bytes that were never written to it. It must be restored from a backup; nothing is served from it."""

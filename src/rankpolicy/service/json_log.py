@@ -1,4 +1,4 @@
-"""What a service says on stderr: one JSON object per line, whoever says it."""
+"""What a service says on stderr: one JSON object per line, libraries included."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def log_everything_as_json() -> None:
 
 
 class AccessLog:
-    """Lines about requests, written by a thread: the event loop never waits for whoever reads them."""
+    """Lines about requests, written by a thread: the event loop never waits for their reader."""
 
     def __init__(self, share: float) -> None:
         self._every = 1 / share
@@ -103,6 +103,6 @@ def _line(fields: dict[str, Any]) -> str:
 
 
 def _write(line: str) -> None:
-    with suppress(OSError, ValueError):  # where nobody reads it, requests are answered all the same
+    with suppress(OSError, ValueError):  # a closed stderr must not keep requests from being answered
         sys.stderr.write(line)
         sys.stderr.flush()

@@ -49,14 +49,14 @@ ReadT = TypeVar("ReadT")
 
 
 class RankingService:
-    """Policies, the log, and who writes it.
+    """Policies, the log, and the writer process.
 
     Parameters
     ----------
     config
         What to serve.
     report
-        Called with a sentence when something goes wrong that no caller is told.
+        Called with a sentence when something goes wrong that no answer says.
     """
 
     def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
@@ -138,7 +138,7 @@ class RankingService:
                     self._loop.call_soon_threadsafe(task.cancel)
             self._ending.set()
             self._row_check.join()
-            self.journal.stop()
+            self.journal.stop()  # first: what waits is still committed, by the writer that is stopped below
         if self._job is not None:
             self._job.kill()  # does nothing where it has ended
         self._reads.shutdown(cancel_futures=True)
@@ -280,7 +280,7 @@ class RankingService:
     async def _ordered_in_thread(
         self, live: LivePolicy, request: RankRequest, generator: np.random.Generator
     ) -> Ordered:
-        """The list of a policy that takes its time, beside the event loop; the caller's order where it takes too long."""
+        """The list of a slow policy, ordered in a thread; the caller's order where it takes too long."""
         loop = asyncio.get_running_loop()
         threads = self._draws if request.propensity_draws else self._slow
         order = loop.run_in_executor(threads, lambda: live.order(request, generator=generator))
@@ -290,7 +290,7 @@ class RankingService:
         try:
             return await asyncio.wait_for(asyncio.shield(order), budget)
         except TimeoutError:
-            order.add_done_callback(lambda done: done.exception())  # nobody waits for it any more
+            order.add_done_callback(lambda done: done.exception())  # its failure would be logged as never retrieved
             names = [item.id for item in request.items[: request.cutoff]]
             return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
 
@@ -327,7 +327,7 @@ class RankingService:
         Parameters
         ----------
         change
-            Called with a store and the time, beside the event loop.
+            Called with a store and the time, in a thread.
         """
         served: Change = await asyncio.to_thread(self.with_store, change)
         await self.refresh()
@@ -352,7 +352,7 @@ class RankingService:
         return versions
 
     def with_store(self, use: Callable[[Store, int], Any]) -> Any:
-        """Call with a store of its own, which may write beside the journal, and the time. Not for the event loop: it may wait.
+        """Call with a separate store, which may write while the journal does, and the time. Not for the event loop: it may wait.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class RankingService:
                 if await self.read(self._looked) != self.policies.change:
                     await self.refresh()
                 self._unreadable = None
-            except Exception as error:  # what is served now goes on
+            except Exception as error:  # what is served now is served further
                 if self._unreadable is None:
                     self._report(f"a change of what is served could not be followed: {error}")
                 self._unreadable = str(error)
@@ -391,7 +391,7 @@ class RankingService:
         Parameters
         ----------
         look
-            Called about once per second, beside the event loop.
+            Called about once per second, in a thread.
         """
         self._looks.append(look)
 
@@ -406,7 +406,7 @@ class RankingService:
         return await asyncio.get_running_loop().run_in_executor(self._reads, use, self.reader)
 
     def _check_rows(self) -> None:
-        """Check every row of the log once, in small steps beside the requests: a start reads only what came after the snapshots."""
+        """Check every row of the log once, in small steps between requests: a start reads only what came after the snapshots."""
         try:
             with closing(open_store(self.config.place, role="reader", check="none")) as store:
                 for _ in store.checked_blocks():
@@ -419,7 +419,7 @@ class RankingService:
             self._report(f"the rows of the log could not be checked: {error}")
 
     async def work(self, job: str, document: Any, *, author: str) -> dict[str, Any]:
-        """Have a job done by a process of its own, so that ranking goes on; one at a time.
+        """Have a job done by a separate process, so that ranking is not held up; one at a time.
 
         Parameters
         ----------
@@ -444,7 +444,7 @@ class RankingService:
             process.kill()
 
     async def _retrain(self, plan: Retrain) -> None:
-        """Retrain on schedule; after a restart the schedule goes on where it was."""
+        """Retrain on schedule; a restart does not move the schedule."""
         while True:
             try:
                 changes = await self.read(lambda store: store.changes())

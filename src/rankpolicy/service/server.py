@@ -1,4 +1,4 @@
-"""The process of a service: a socket, uvicorn, and what runs beside them."""
+"""The process of a service: a socket, uvicorn, the garbage collector."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WANTED_FILES = 4_096
 
 
 def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
-    """Serve until the process is told to end (SIGINT or SIGTERM).
+    """Serve until SIGINT or SIGTERM.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def open_file_limit() -> int:
 def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
     """Let the garbage collector look every ten minutes only: in between, what requests leave in memory is frozen, which it leaves alone.
 
-    Going through the lists that are remembered takes up to a tenth of a second, during which nobody is answered, and finds nothing: lists
-    and events leave no cycles behind.
+    Going through the lists that are remembered takes up to a tenth of a second, during which no request is answered, and finds nothing:
+    lists and events leave no cycles behind.
     """
     gc.collect()
     gc.set_threshold(50_000, 20, 100)

@@ -16,7 +16,7 @@ import typer
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.service.log.locations import AnyStore
+    from rankpolicy.service.log.store import Store
 
 Db = Annotated[
     str, typer.Option("--db", help="The database of the service: a file, or postgresql://user@host/database.")
@@ -46,7 +46,7 @@ def check_is_there(db: str) -> None:
 
 
 @contextmanager
-def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[AnyStore]:
+def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[Store]:
     """The database in a file, made where it may be missing, or at the URL of PostgreSQL; ``role`` as ``SqliteStore`` has it."""
     need_serve()
     from rankpolicy.service.log.locations import open_store
@@ -57,7 +57,7 @@ def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[AnyStore]
         yield store
 
 
-def now_of(store: AnyStore) -> int:
+def now_of(store: Store) -> int:
     """The time in microseconds since 1970, not before the last time in the database."""
     return max(time.time_ns() // 1000, store.last_stamp() + 1)
 

@@ -15,7 +15,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.service.domain.keys import StoredKey
-    from rankpolicy.service.log.locations import AnyStore
+    from rankpolicy.service.log.store import Store
 
 ACTIONS = ("new", "list", "revoke")
 
@@ -76,7 +76,7 @@ def key(
             answer({"revoked": key_id}, f"{key_id} is revoked.", as_json=as_json)
 
 
-def _new(store: AnyStore, scopes: str, expires: datetime | None, rate: float | None, *, as_json: bool) -> None:
+def _new(store: Store, scopes: str, expires: datetime | None, rate: float | None, *, as_json: bool) -> None:
     from rankpolicy.service.domain.keys import new_key
 
     ends = None if expires is None else int(expires.replace(tzinfo=UTC).timestamp())

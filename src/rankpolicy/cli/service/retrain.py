@@ -13,7 +13,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.service.learning.retrain_settings import Retrain
-    from rankpolicy.service.log.locations import AnyStore
+    from rankpolicy.service.log.store import Store
 
 
 def retrain(
@@ -63,13 +63,13 @@ def retrain(
     answer({"retrain": outcomes}, "\n".join(map(_line, outcomes)), as_json=as_json)
 
 
-def _retrained(store: AnyStore, plan: Retrain) -> dict[str, Any]:
+def _retrained(store: Store, plan: Retrain) -> dict[str, Any]:
     from rankpolicy.service.learning.retrain import retrain as learn_and_judge
 
     return {"policy": plan.policy} | learn_and_judge(store, plan, now=now_of(store), author="command line")
 
 
-def _due(store: AnyStore, plan: Retrain) -> dict[str, Any]:
+def _due(store: Store, plan: Retrain) -> dict[str, Any]:
     stamps = [change.stamp for change in store.changes() if (change.action, change.policy) == ("retrain", plan.policy)]
     last = None if not stamps else datetime.fromtimestamp(stamps[-1] / 1e6, UTC).isoformat(timespec="seconds")
     return {"policy": plan.policy, "every_hours": plan.every_hours, "last": last}

@@ -82,7 +82,7 @@ class ClickMoments:
 
 
 class UpliftOverRandom:
-    """Clicks per list, r, beside what random lists would have had by the same log, g = Σ_p w_p r_p.
+    """Clicks per list, r, compared with what random lists would have had by the same log, g = Σ_p w_p r_p.
 
     w_p = π_random(first p items) / π_logged(first p items): the estimator ``rips``, on lists that are shown with known chances. Both come
     from the same lists, so the interval of r / g takes account of how they vary together (delta method on the logarithm).

@@ -11,14 +11,14 @@ from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.domain.records import PolicyVersion
 from rankpolicy.service.log.store import Store
 
-MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
+MOST_BEHIND = 50_000  # how many rows a restart reads; older ones are left out
 ROWS_AT_ONCE = 16  # a fraction of a millisecond, for which a request may have to wait
 SECONDS_BETWEEN_LOOKS = 0.5
 _REST = 19  # pause after each part, in multiples of the time it took
 
 
 class LogFollower:
-    """Keeps statistics up to date. It works for a twentieth of the time at most, so that ranking goes on beside it."""
+    """Keeps statistics up to date. It works for a twentieth of the time at most, so that ranking is not slowed down."""
 
     def __init__(self, open_log: Callable[[], Store], statistics: Statistics, *, report: Callable[[str], None]) -> None:
         self._open_log, self._statistics, self._report = open_log, statistics, report
@@ -47,7 +47,7 @@ class LogFollower:
                     store = self._open_log() if store is None else store
                     self._catch_up(store)
                     last_failure = ""
-                except Exception as error:  # the dashboard stands still; the service goes on
+                except Exception as error:  # the dashboard stands still; lists are served further
                     if last_failure != str(error):  # once, however long it lasts
                         last_failure = str(error)
                         self._report(f"the dashboard cannot read the log: {last_failure}")

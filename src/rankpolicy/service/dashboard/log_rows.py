@@ -1,4 +1,4 @@
-"""The log as rows in their order, for who follows it: shown lists and what users did with them."""
+"""The log as rows in their order, as statistics read it: shown lists and what users did with them."""
 
 from __future__ import annotations
 

@@ -133,9 +133,8 @@ def overview(document: dict[str, Any]) -> dict[str, Any]:
     """The values of the template, from what ``/v1/statistics`` answers."""
     policies, rates, bias = document["policies"], document["rates"], document["position_bias"]
     versions = _versions(policies)
-    newest = {
-        policy["policy"]: policy for policy in policies if policy["kind"] not in RANDOM_KINDS
-    }  # sorted by version
+    # They are sorted by version.
+    newest = {policy["policy"]: policy for policy in policies if policy["kind"] not in RANDOM_KINDS}
     buckets = [point for shown in versions for point in shown.policy["over_time"]]
     begin, end = min((b["from_us"] for b in buckets), default=0), max((b["to_us"] for b in buckets), default=0)
     keys = ("rate", "regret_proxy", "exploration_share")

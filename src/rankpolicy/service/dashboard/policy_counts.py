@@ -18,9 +18,7 @@ MOST_GROUPS = 12
 OTHER_GROUPS = "(other groups)"
 NO_GROUP = "(no group)"
 BIN_STARTS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # the last bin holds what is certain
-_WEIGHTS = [
-    1 / math.log2(1 + rank) for rank in range(1, 2_001)
-]  # the weight of exposure elsewhere in the package, "log2"
+_WEIGHTS = [1 / math.log2(1 + rank) for rank in range(1, 2_001)]  # of exposure, "log2" elsewhere in the package
 
 
 class PolicyCounts:

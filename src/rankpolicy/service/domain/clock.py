@@ -9,8 +9,8 @@ from collections.abc import Callable
 class Clock:
     """Microseconds since 1970 that advance with the monotonic clock, whatever happens to the clock of the machine.
 
-    The wall clock is read once, at the start. A clock that stands before the last time in the database is not believed: time goes on from
-    there. So jumps of the wall clock neither reorder what is stored nor end a window early.
+    The wall clock is read once, at the start. A clock that stands before the last time in the database is not believed: time continues
+    from there. So jumps of the wall clock neither reorder what is stored nor end a window early.
 
     >>> Clock(not_before=5_000_000, wall=lambda: 0, monotonic=lambda: 0).now()
     5000001

@@ -12,7 +12,7 @@ _drawn: deque[str] = deque()
 
 
 def time_ordered_id() -> str:
-    """32 hexadecimal digits: 12 of milliseconds since 1970, then 20 random ones (80 bits), so nobody can guess another's.
+    """32 hexadecimal digits: 12 of milliseconds since 1970, then 20 random ones (80 bits), so no id can be guessed.
 
     >>> len(time_ordered_id())
     32

@@ -152,8 +152,8 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     propensity_draws
         Number of draws that the propensities are estimated from; 0: they are exact.
     mode
-        "served"; "canary" for a version on trial; "apprentice" for the caller's own order, beside which a policy learns; "interleaved" for
-        a list of two policies; "fallback" for the caller's own order because the policy took too long.
+        "served"; "canary" for a version on trial; "apprentice" for the caller's own order, from which a policy learns; "interleaved"
+        for a list of two policies; "fallback" for the caller's own order because the policy took too long.
     logged
         Whether the list is on disk. False while the database cannot be written or takes too long. Send events as always: where the list is
         stored after all they count, otherwise they are never learned.

@@ -13,9 +13,9 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http.answers import RefusedError, Scope
 from rankpolicy.service.http.bodies import header
 
-LOCAL = "this machine"  # who changes something where there are no keys
+LOCAL = "this machine"  # author of changes where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")
-KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: who asks, once that is known
+KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: the key of the request, once it was checked
 
 
 class Access:

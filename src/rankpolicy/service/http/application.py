@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import traceback
 from collections.abc import Callable
@@ -30,35 +31,21 @@ from rankpolicy.service.http.answers import (
 )
 from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
+from rankpolicy.service.http.openapi import POSTED, READ
 from rankpolicy.service.http.routes import routed_application
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done
 from rankpolicy.service.ranking_service import RankingService
 
 RANK, EVENTS = "/v1/rank", "/v1/events"
-_CHECKED = (
-    "rankpolicy.checked"  # in the ASGI scope, where no client can write: the keys with which the request was let in
-)
+# In the ASGI scope, where no client can write: the keys with which the request was let in.
+_CHECKED = "rankpolicy.checked"
 _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     NewEvent | Annotated[list[NewEvent], Meta(max_length=MOST_EVENTS)]
 )
-_KNOWN = {
-    RANK,
-    EVENTS,
-    "/v1/policies",
-    "/v1/models",
-    "/v1/evaluate",
-    "/v1/audit",
-    "/v1/ubi/queries",
-    "/v1/ubi/events",
-    "/v1/rerank",
-    "/v2/rerank",
-    "/metrics",
-    "/healthz",
-    "/readyz",
-    "/openapi.json",
-}
+_PATHS = {*POSTED, *READ, "/v2/rerank", "/openapi.json"}
+_PATTERNS = [(re.compile(re.sub(r"{\w+}", "[^/]+", path)), path) for path in _PATHS if "{" in path]
 
 
 class Application:
@@ -69,7 +56,7 @@ class Application:
     service
         The service; it is started and stopped with the application.
     report
-        Called with the traceback of a failure that is nobody's bad input.
+        Called with the traceback of a failure that bad input does not explain.
     access_log
         Gets a line for some of the requests; None for none.
     """
@@ -82,7 +69,7 @@ class Application:
         access_log: AccessLog | None = None,
     ) -> None:
         self._service, self._report, self._access_log = service, report, access_log
-        self.num_connections: Callable[[], int] = lambda: 0  # open ones; whoever serves knows
+        self.num_connections: Callable[[], int] = lambda: 0  # open ones; set by the server
         self.metrics = Metrics()
         self._bytes_in_flight = 0  # of lists and events that are being read, or wait for their answer
         self._access = Access(service.reader.valid_keys, service.reader.had_keys)
@@ -151,6 +138,7 @@ class Application:
 
     def _let_in(self, scope: Scope) -> None:
         """Refuse a request for a list or with events that may not be read now, or by this caller."""
+        # The cheapest checks first: under overload most requests go no further.
         self._service.check_load()
         self._check_bytes()
         keys = self._access.keys()
@@ -291,8 +279,6 @@ class _Marked:
 
 def _named(path: str) -> str:
     """The path as metrics name it; there are few names, whatever is asked for."""
-    if path in _KNOWN:
+    if path in _PATHS:
         return path
-    if path.startswith("/v1/policies/"):
-        return "/v1/policies/{policy}/rollback" if path.endswith("/rollback") else "/v1/policies/{policy}/promote"
-    return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"
+    return next((name for pattern, name in _PATTERNS if pattern.fullmatch(path)), "other")

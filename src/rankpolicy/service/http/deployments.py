@@ -1,4 +1,4 @@
-"""Pages that change what is served, and the log of who did."""
+"""Pages that change what is served, and the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work on the log that takes seconds or more: it reads a database beside the running service."""
+"""Work on the log that takes seconds or more: it reads a database while the service runs."""
 
 from __future__ import annotations
 

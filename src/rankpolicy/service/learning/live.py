@@ -27,8 +27,8 @@ from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
-_QUICK_SECONDS = 1e-3  # a thread beside the event loop would take longer only to begin
-_STILL_QUICK_SECONDS = 2e-3  # who ranks in the event loop does not leave it for one slow moment
+_QUICK_SECONDS = 1e-3  # handing a list to a thread takes longer than that
+_STILL_QUICK_SECONDS = 2e-3  # a policy that ranks in the event loop does not leave it for one slow moment
 _LONG_SECONDS = 20e-3  # in less time the threads of a network mostly wait for each other
 LookedT = TypeVar("LookedT")
 
@@ -234,16 +234,16 @@ class LivePolicies:
 
     def chosen(self, named: str | None, unit: str) -> LivePolicy:
         """The version that answers a request for this policy, None for the default, by this user or for this list."""
-        name = self.default if named is None else named
-        if name not in self.names:
-            raise RankPolicyError(unknown_name("policy", name, self.names))
-        return self._by_version[self.routing.version(name, unit).key]
+        return self._by_version[self.routing.version(self._checked_name(named), unit).key]
 
     def named(self, name: str | None) -> LivePolicy:
         """The policy of this name, in the version that serves most; None: the default."""
+        return self.by_name[self._checked_name(name)]
+
+    def _checked_name(self, name: str | None) -> str:
         if name is not None and name not in self.names:
             raise RankPolicyError(unknown_name("policy", name, self.names))
-        return self.by_name[self.default if name is None else name]
+        return self.default if name is None else name
 
     def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
         """Give each version its lessons; those of versions that are no longer served stay in the log. Whether all have learned."""

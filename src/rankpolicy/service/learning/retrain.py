@@ -49,11 +49,20 @@ def retrain(store: Store, plan: Retrain, *, now: int, author: str = "retraining"
 
     Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
     """
+
+    def noted(document: dict[str, Any]) -> dict[str, Any]:
+        detail = json.dumps({name: _short(value) for name, value in document.items()})
+        store.add_change(author, "retrain", plan.policy, detail=detail, now=now)
+        return document
+
+    def unchanged(why: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+        return noted({"decision": "kept", "why": why} | dict(facts))
+
     serving = serving_version(store, plan.policy)
     since = now - round(plan.days * _DAY)
     lists = [logged for logged in store.logged(since=since) if logged.deadline < now and logged.shown.items]
     if len(lists) < plan.fewest_lists:
-        return _kept(store, plan, now, author, f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
+        return unchanged(f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
     usable = [logged.seq for logged in lists if refusal_of(logged, now=now) is None]
     first = usable[-max(1, round(plan.judged * len(usable)))] if usable else math.inf
     usable_seqs = set(usable)
@@ -78,15 +87,15 @@ def retrain(store: Store, plan: Retrain, *, now: int, author: str = "retraining"
     )
     judged = document_of(evidence, estimate, comparison)
     document = {"bias": None if bias is None else bias.tolist(), "learned": learned, "judged": judged}
-    store.save_model(content, now=now)
+    store.save_model(content, now=now)  # whatever is decided: the audit log names it
     document["model_sha256"] = candidate.model_sha256
     if plan.promote == "by hand":
-        return _kept(store, plan, now, author, "promotion is by hand", document)
+        return unchanged("promotion is by hand", document)
     if not judged["is_covered"]:
-        return _kept(store, plan, now, author, "the log lacks lists that the candidate would show", document)
+        return unchanged("the log lacks lists that the candidate would show", document)
     if not comparison.interval[0] > 0:
-        return _kept(store, plan, now, author, "the lower bound of the difference is not above 0", document)
-    _noted(store, plan, now, author, {"decision": "promoted"} | document)
+        return unchanged("the lower bound of the difference is not above 0", document)
+    noted({"decision": "promoted"} | document)
     change = promote_model(
         store,
         plan.policy,
@@ -237,17 +246,6 @@ def _learned(
     clicks = sum(sum(logged.clicks(plan.event)) for logged in lists)
     facts = {"lists": len(lists), "clicks": clicks, "requests": data.num_queries, "items": data.num_items}
     return content, facts | {"method": plan.method}
-
-
-def _kept(store: Store, plan: Retrain, now: int, author: str, why: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    document = {"decision": "kept", "why": why} | dict(facts)
-    _noted(store, plan, now, author, document)
-    return document
-
-
-def _noted(store: Store, plan: Retrain, now: int, author: str, document: Mapping[str, Any]) -> None:
-    detail = json.dumps({name: _short(value) for name, value in document.items()})
-    store.add_change(author, "retrain", plan.policy, detail=detail, now=now)
 
 
 def _short(value: Any) -> Any:

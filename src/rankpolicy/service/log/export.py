@@ -19,7 +19,7 @@ from rankpolicy.types import RankPolicyError
 
 REQUEST = msgspec.json.Decoder(RankRequest)
 LISTS, EVENTS, ITEMS, CLICK_TABLE = "lists.parquet", "events.parquet", "items.parquet", "click_table.parquet"
-_ROLES = (
+_ROLES = [
     "qid",
     "item_id",
     "label",
@@ -31,7 +31,7 @@ _ROLES = (
     "clicked",
     "timestamp",
     "user",
-)
+]
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from rankpolicy.service.learning.live import LivePolicies
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.writer import LONGEST_END, Writer
 
-MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
+MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and no request waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
 MOST_EVENTS_AT_ONCE = 20_000  # events in one transaction; one piece may have more
 MOST_SOON = 512  # lists and events in a transaction for which users wait
@@ -84,7 +84,9 @@ class Journal:
         self._looks_at_deadlines: asyncio.TimerHandle | None = None
         self._held: list[Piece] = []  # in the event loop, while a transaction is written
         self._waiting: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()  # for the thread
-        self._writing = threading.Lock()  # held by who uses the log, until all is learned
+        self._writing = (
+            threading.Lock()
+        )  # held by the thread or the event loop while it uses the log, until all is learned
         self._next_deadline: int | None = 0  # look at once
         self._wakes_at = 0  # when the thread looks at the windows
         self._stopping = False
@@ -202,7 +204,7 @@ class Journal:
         self._deliver([(piece, refusal) for piece in refused])
 
     def _store_held(self) -> None:
-        """Have the other process commit what is held, unless something is being committed: who does that calls this again."""
+        """Have the other process commit what is held, unless something is being committed: then this is called again at its end."""
         self._held = self._without_late(self._held)
         if not self._held or not self._writing.acquire(blocking=False):
             return

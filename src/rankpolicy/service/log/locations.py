@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankpolicy.service.log.postgres import PostgresStore
-    from rankpolicy.service.log.sqlite import SqliteStore
-
-AnyStore: TypeAlias = "SqliteStore | PostgresStore"
+    from rankpolicy.service.log.store import Store
 
 
-def open_store(location: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> AnyStore:
+def open_store(location: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> Store:
     """The store."""
     if is_url(location):
         from rankpolicy.service.log.postgres import PostgresStore

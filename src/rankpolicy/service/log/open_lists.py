@@ -27,9 +27,8 @@ class OpenLists:
         self._lists: dict[int, tuple[bytes, StoredRanking]] = {}
         self._places: dict[str, int] = {}
         self._num_items = 0
-        self.next_deadline: int | None = (
-            0  # when the next window ends; None where none is open, 0 where that is not known
-        )
+        # When the next window ends; None where none is open, 0 where that is not known.
+        self.next_deadline: int | None = 0
 
     def named(self, ranking_id: str) -> StoredRanking | None:
         """The list with this id; None where it is not remembered."""

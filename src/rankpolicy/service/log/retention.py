@@ -30,7 +30,7 @@ _NEEDED = """
     ) AS places
 """
 
-ROWS_AT_ONCE = 50_000  # in one transaction, so that nobody waits for long
+ROWS_AT_ONCE = 50_000  # in one transaction, so that no commit waits for long
 LONGEST_SILENCE_DAYS = 30  # without a list, in a service that deletes by itself; more looks like a clock that jumped
 
 

@@ -33,8 +33,8 @@ from rankpolicy.service.log.row_hashes import check_row, row_hash
 from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, ranking_of
 from rankpolicy.types import RankPolicyError
 
-_KEPT_SNAPSHOTS = 2
-_LESSONS_AT_ONCE = 2_000
+_KEPT_SNAPSHOTS = 2  # where the newest is damaged, the one before it saves most of the lessons
+_LESSONS_AT_ONCE = 2_000  # in memory: a start after the loss of all snapshots reads millions
 LESSONS = """
     SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
            r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
@@ -73,7 +73,7 @@ class Store(ABC):
     """
 
     name: str  # of the database, for errors; without passwords
-    hashed: Collection[str] = ("policies", "changes", "anchors")  # tables beside the log whose rows carry a hash
+    hashed: Collection[str] = ("policies", "changes", "anchors")  # tables outside the log whose rows carry a hash
 
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -114,7 +114,7 @@ class Store(ABC):
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
 
     def check_beside(self, kind: str) -> Callable[[], None]:
-        """Begin to check the database beside what follows; the function waits for the end, and raises where something is damaged.
+        """Begin to check the database in the background; the returned function waits for the end, and raises where something is damaged.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Store(ABC):
         return ()
 
     def begin_to_serve(self) -> None:
-        """Called once before many commits follow each other; a store that does nothing beside them has nothing to do."""
+        """Called once before many commits follow each other; a store without background work has nothing to do."""
         return
 
     def check(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """One transaction: lists and events in, duplicates out, windows that are due ended. The same for every database.
 
-A database is asked about everything at once before the work begins and told everything at once when it is done, so a transaction of a
-thousand lists takes a dozen statements.
+Everything is read from the database at once before the work begins and written at once when it is done, so a transaction of a thousand
+lists takes a dozen statements.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Transaction:
             else [self._store_event(event, piece.window) for event in piece.events]
             for piece in self._work
         ]
+        # Clicks first: a window that ends now is learned with those of this transaction.
         self._write_working_memory()
         lessons = self._end_windows()
         for table, rows in self._new.items():

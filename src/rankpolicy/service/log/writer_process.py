@@ -60,7 +60,7 @@ def _done(store: Store, order: Order) -> Answer:
 
 
 def main() -> None:
-    """Read the numbers of the sockets from the command line, and the place from stdin: who lists processes shall see no password."""
+    """Read the numbers of the sockets from the command line, and the location from stdin: a list of processes must show no password."""
     log_everything_as_json()
     for ending in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which says when it has ended
         signal.signal(ending, signal.SIG_IGN)

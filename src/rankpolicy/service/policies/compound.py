@@ -15,8 +15,6 @@ _NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps")
 
 def made_members(setting: Any, *, number: int) -> tuple[ServedPolicy, ...]:
     """The policies inside a compound one, from its setting ``of``."""
-    from rankpolicy.service.policies.members import SERVED
-
     tables = as_tables(setting)
     if len(tables) != number:
         raise RankPolicyError(f"of must be {number} table(s) of settings, each with a kind; got {len(tables)}.")
@@ -26,12 +24,18 @@ def made_members(setting: Any, *, number: int) -> tuple[ServedPolicy, ...]:
             raise RankPolicyError(f"of must be tables of settings, each with a kind; got {table!r:.80}.")
         if table["kind"] in _NOT_INSIDE:
             raise RankPolicyError(f"a policy of the kind {table['kind']} cannot be inside another.")
-        settings = {name: value for name, value in table.items() if name != "kind"}
-        try:
-            members.append(SERVED.named(table["kind"])(**settings))
-        except TypeError as error:
-            raise RankPolicyError(f"settings of {table['kind']} are incomplete ({error}).") from None
+        members.append(policy_of_table(table))
     return tuple(members)
+
+
+def policy_of_table(table: Mapping[str, Any]) -> ServedPolicy:
+    """A policy from its kind and settings."""
+    from rankpolicy.service.policies.members import SERVED
+
+    try:
+        return SERVED.named(table["kind"])(**{name: value for name, value in table.items() if name != "kind"})
+    except TypeError as error:  # a setting that must be given is missing
+        raise RankPolicyError(f"settings of {table['kind']} are incomplete ({error}).") from None
 
 
 def as_tables(setting: Any) -> list[Any]:

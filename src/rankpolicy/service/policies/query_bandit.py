@@ -100,7 +100,7 @@ class BanditPolicy(ServedPolicy):
         if self._cap is None:
             self._learn_all(taught)
             return
-        for block, forgotten in self._cap.blocks(taught):
+        for block, forgotten in self._cap.blocks(taught):  # in this order: replay must forget at the same lessons
             self._learn_all(block)
             if forgotten is not None:
                 self._forget(forgotten)

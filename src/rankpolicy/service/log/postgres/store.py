@@ -88,7 +88,7 @@ class PostgresStore(Store):
         work
             Lists and events, in order.
         now
-            The time of this server; where another server's clock is ahead, time goes on from there.
+            The time of this server; where another server's clock is ahead, its last time counts.
         urgent
             Whether users wait for it: then fewer windows end in one transaction.
         """
@@ -164,7 +164,7 @@ class PostgresStore(Store):
             raise UnavailableError(f"{self.name} is closed.")
         if self._role == "reader" and (self._connection is None or self._connection.closed):
             self.reopen()
-        if self._connection is None:  # the thread that writes is told to begin again
+        if self._connection is None:  # the journal's thread reopens the store before it writes again
             raise UnavailableError(f"{self.name} is not connected: nothing was stored. Send it again.")
         return self._connection
 

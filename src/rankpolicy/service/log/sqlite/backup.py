@@ -14,7 +14,7 @@ from rankpolicy.types import RankPolicyError
 def back_up(path: Path, target: Path) -> dict[str, int]:
     """Copy a database into a new file, check every row of the copy, and return the number of rows of the log by table.
 
-    The copy is of one moment, and on disk when this returns. A server that runs meanwhile goes on.
+    The copy is of one moment, and on disk when this returns. A running server is not disturbed.
     """
     apsw = import_apsw()
     if target.exists():

@@ -1,4 +1,4 @@
-"""Moving the write-ahead log into the database beside who writes, so that no answer waits for it."""
+"""Checkpoints: a thread moves the write-ahead log into the database, so that no answer waits for it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST_ROUNDS = 8  # of one checkpoint
 class Checkpoints:
     """Checkpoints of one connection that writes.
 
-    A thread copies what the write-ahead log has, again and again until little is left that was written meanwhile. That is copied by who
-    writes: only then can the log begin again from its start.
+    A thread copies what the write-ahead log has, again and again until little is left that was written meanwhile. The writing
+    connection copies that itself: only then can the log begin again from its start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class Checkpoints:
         connection.set_wal_hook(self._committed)
 
     def start(self) -> None:
-        """Start the thread; without it who writes does everything."""
+        """Start the thread; without it the writing connection copies everything."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="rankpolicy checkpoints", daemon=True)
             self._thread.start()
@@ -64,7 +64,7 @@ class Checkpoints:
             with suppress(import_apsw().Error):  # the log keeps everything; the next checkpoint comes
                 connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
             self._is_copied = False
-            self._next = pages + self._pages  # where a reader holds the log back, it goes on
+            self._next = pages + self._pages  # where a reader holds the log back, the log grows
         else:
             self._is_copying = True
             self._wanted.set()
@@ -82,7 +82,7 @@ class Checkpoints:
             if self._ending:
                 break
             log = self._num_logs
-            # After a failure who writes tries it, and what it says counts.
+            # After a failure the writing connection tries it, and its failure counts.
             with suppress(import_apsw().Error, RankPolicyError):
                 connection = connect(self._path) if connection is None else connection
                 for _ in range(_MOST_ROUNDS):

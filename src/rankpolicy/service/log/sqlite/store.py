@@ -34,10 +34,10 @@ class SqliteStore(Store):
     Parameters
     ----------
     path
-        The file; a server, and who makes keys, make it where there is none.
+        The file; the roles ``"server"`` and ``"keys"`` make it where there is none.
     role
         ``"server"`` writes and holds the lock that keeps other servers out; ``"writer"`` writes for a server that holds it; ``"keys"``
-        may write beside a server, and is for keys only; ``"reader"`` writes nothing.
+        may write while a server runs, and is for keys and changes; ``"reader"`` writes nothing.
     check
         How the file is checked when it is opened: ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
     """
@@ -121,7 +121,7 @@ class SqliteStore(Store):
         return () if self._lock is None else (self._lock.descriptor,)
 
     def begin_to_serve(self) -> None:
-        """Move the write-ahead log into the database beside who commits."""
+        """Move the write-ahead log into the database in a thread, so that commits need not."""
         self._checkpoints.start()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, urgent: bool = False) -> Committed:
@@ -145,7 +145,7 @@ class SqliteStore(Store):
             self._open_lists.clear()
             raise
         self._seq = transaction.seq
-        self._mark.raise_to(0, self._seq)
+        self._mark.raise_to(0, self._seq)  # before the answer: from then on a log that is shorter has lost something
         self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed, committed.next_deadline)
         return msgspec.structs.replace(committed, sync_seconds=self._sync_seconds)
 
