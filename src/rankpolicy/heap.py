@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 
 _MADV_DONTNEED = 4  # of Linux
 
@@ -30,7 +31,7 @@ def give_back_code(library: str) -> None:
         return
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    with open("/proc/self/maps", encoding="utf-8") as maps:
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as maps:  # it is hidden in some containers
         for line in maps:
             span, permissions, *_, path = line.split(maxsplit=5)
             # Not the other pages of the library: they hold addresses that were written when it was loaded.

@@ -16,7 +16,7 @@ from rankpolicy.loading import load
 from rankpolicy.service.domain.messages import MOST_FEATURES, Item, RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.model_inputs import ModelInputs
-from rankpolicy.service.policies.served_policy import ServedPolicy, steps_of_order
+from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, Steps, steps_of_order
 from rankpolicy.types import RankPolicyError
 
 _LARGEST = 1e300  # scores beyond it are cut, so that differences of scores stay finite
@@ -92,9 +92,7 @@ class RankerPolicy(ServedPolicy):
             propensities=propensities,
         )
 
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
+    def step_probabilities(self, requests: Sequence[RankRequest], lists: ShownLists) -> Steps | None:
         """The probability of each item of lists given those above it."""
         steps: list[list[float]] = []
         for start in range(0, len(requests), _AT_ONCE):

@@ -12,6 +12,9 @@ import numpy as np
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 
+ShownLists = Sequence[Sequence[str]]  # ids of the items of each list, best first
+Steps = list[list[float]]  # for each item of each list, its probability given the items above it
+
 
 class ServedPolicy(ABC):
     """Orders items. What stands here is true of a policy that has no model and learns nothing.
@@ -48,9 +51,7 @@ class ServedPolicy(ABC):
         """The file of the model; None for policies without one."""
         return None
 
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
+    def step_probabilities(self, requests: Sequence[RankRequest], lists: ShownLists) -> Steps | None:
         """For each list that was shown, the probability of each item given those above it if this policy were asked now.
 
         None where it has no closed form.

@@ -12,7 +12,7 @@ import numpy as np
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
-from rankpolicy.service.policies.served_policy import ServedPolicy, steps_of_order
+from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, Steps, steps_of_order
 from rankpolicy.types import RankPolicyError
 
 
@@ -28,9 +28,7 @@ class GivenOrder(ServedPolicy):
         names = [item.id for item in request.items[: request.cutoff]]
         return Ordered(items=names, propensities=[1.0] * len(names))
 
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
+    def step_probabilities(self, requests: Sequence[RankRequest], lists: ShownLists) -> Steps | None:
         """1 as long as a list follows the order of the request, then 0."""
         return [
             steps_of_order([item.id for item in request.items], shown)
@@ -51,9 +49,7 @@ class UniformLists(ServedPolicy):
         shown = [request.items[index].id for index in indices]
         return Ordered(items=shown, propensities=_uniform_steps(request, shown))
 
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
+    def step_probabilities(self, requests: Sequence[RankRequest], lists: ShownLists) -> Steps | None:
         """1 / (items not yet placed), for every list."""
         return [_uniform_steps(request, shown) for request, shown in zip(requests, lists, strict=True)]
 

@@ -13,7 +13,7 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.compound import made_members
-from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, Steps
 from rankpolicy.types import RankPolicyError
 
 
@@ -60,9 +60,7 @@ class RandomSwap(ServedPolicy):
             steps, why = self._steps(base.items, shown), None
         return Ordered(items=shown, propensities=steps, no_propensities=why, memo={"swap": [first, second]})
 
-    def step_probabilities(
-        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
-    ) -> list[list[float]] | None:
+    def step_probabilities(self, requests: Sequence[RankRequest], lists: ShownLists) -> Steps | None:
         """The probability of each item of lists given those above it; None where the order behind it is drawn itself."""
         steps = []
         nothing = np.random.default_rng(0)
