@@ -289,6 +289,21 @@ def test_silent_connections_keep_nobody_out(port):
             connection.close()
 
 
+def test_one_address_drops_only_its_own_silent_connections(port):
+    def connected_from(address):
+        return socket.create_connection(("127.0.0.1", port), 60, source_address=(address, 0))
+
+    with connected_from("127.0.0.3") as silent_longest:
+        others = [connected_from("127.0.0.2") for _ in range(20)]
+        try:
+            assert not all_that_comes(others[0])  # it was closed for a later one
+            silent_longest.sendall(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+            assert all_that_comes(silent_longest).startswith(b"HTTP/1.1 200")
+        finally:
+            for connection in others:
+                connection.close()
+
+
 def test_connections_leave_open_files_for_health_checks(tmp_path):
     """Where open files run out, a connection is closed before its first byte and no idle one makes room."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))" + CODE.replace("= 8", "= 1_024")
