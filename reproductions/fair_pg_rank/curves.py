@@ -100,7 +100,7 @@ def swept(
 
 
 def _uniform(draw: Draw) -> Iterator[Found]:
-    bias = position_bias(int(draw.test.sizes.max())).numpy()
+    bias = position_bias(int(draw.test.sizes.max()))
     yield Found(UNIFORM, "", UniformPolicy().exposure(draw.test, rank_weights=bias))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -81,6 +83,16 @@ def as_double(array: Array) -> Array:
     return array.double() if is_tensor(array) else array.astype(np.float64, copy=False)
 
 
+def no_values(*, dtype: Any = None, device: Any = None, like: Any = None) -> Array:
+    """An empty array of a dtype (by default float64) on a device: a tensor where one of the three is torch's, in the dtype of ``like``."""
+    torch = sys.modules.get("torch")
+    if torch and (device is not None or isinstance(dtype, torch.dtype) or is_tensor(like)):
+        return torch.empty(
+            0, dtype=dtype or getattr(like, "dtype", None), device=device or getattr(like, "device", None)
+        )
+    return np.empty(0, dtype or np.float64)
+
+
 def detached(array: Array) -> Array:
     """The array without gradients."""
     return array.detach() if is_tensor(array) else array
@@ -94,6 +106,13 @@ def device_of(array: Array) -> Any:
 def on_host(array: Array) -> bool:
     """Whether kernels for a processor can read the array: numpy's are, and tensors of the CPU."""
     return not is_tensor(array) or array.device.type == "cpu"
+
+
+def as_floats(array: Array) -> Array:
+    """The array as it is where it holds floats, otherwise as float64, a tensor as float32."""
+    if is_floating(array):
+        return array
+    return array.float() if is_tensor(array) else array.astype(np.float64)
 
 
 def is_floating(array: Array) -> bool:
@@ -140,6 +159,19 @@ def scatter(values: Array, indices: Array, updates: Array | float) -> Array:
     changed = spread.copy()
     np.put_along_axis(changed, indices, updates, -1)
     return changed
+
+
+def scatter_add(values: Array, indices: Array, updates: Array) -> Array:
+    """A copy of ``values`` (row, item) with ``updates`` (row, update) added at ``indices`` (row, update) or (update,).
+
+    >>> scatter_add(np.zeros((1, 3)), np.array([2, 0, 2]), np.array([[1.0, 2.0, 4.0]]))
+    array([[2., 0., 5.]])
+    """
+    if is_tensor(values):
+        return values.scatter_add(-1, indices.expand(updates.shape), updates)
+    total = values.copy()
+    np.add.at(total, (np.arange(len(total))[:, None], indices), updates)
+    return total
 
 
 def put(values: Array, indices: Array, updates: Array | float) -> None:
@@ -216,6 +248,29 @@ def log_sigmoid(array: Array) -> Array:
     return -np.logaddexp(array.dtype.type(0), -array)
 
 
+def sign(array: Array) -> Array:
+    """-1, 0 or 1; array_api_compat's own takes more steps on a device."""
+    return array.sign() if is_tensor(array) else np.sign(array)
+
+
+def sigmoid(array: Array) -> Array:
+    """1 / (1 + exp(-array)), without overflow."""
+    if is_tensor(array):
+        return array.sigmoid()
+    from scipy.special import expit
+
+    return expit(array)
+
+
+def x_log_y(x: Array, y: Array) -> Array:
+    """x log(y), and 0 where x is 0."""
+    if is_tensor(x):
+        return x.xlogy(y)
+    from scipy.special import xlogy
+
+    return xlogy(x, y)
+
+
 def log_factorial(array: Array) -> Array:
     """log(array!), elementwise."""
     if is_tensor(array):
@@ -225,6 +280,18 @@ def log_factorial(array: Array) -> Array:
     return gammaln(array + 1)
 
 
+def called(function: Callable[..., Any], *arrays: Array) -> Any:
+    """What a user's own function gives: of tensors where torch is installed, as in training, unless it takes arrays only."""
+    if any(map(is_tensor, arrays)) or find_spec("torch") is None:
+        return function(*arrays)
+    import torch
+
+    try:
+        return function(*map(torch.tensor, arrays))
+    except (AttributeError, TypeError):
+        return function(*arrays)
+
+
 def new_generator(seed: int, *, like: Array) -> Generator:
     """A source of randomness for arrays like this one."""
     if is_tensor(like):
@@ -232,6 +299,16 @@ def new_generator(seed: int, *, like: Array) -> Generator:
 
         return torch.Generator(device=like.device).manual_seed(seed)
     return np.random.default_rng(seed)
+
+
+def random_seed(generator: Any, *, like: Array) -> int:
+    """A seed for a kernel, drawn from the generator of arrays like this one."""
+    if is_tensor(like):
+        import torch
+
+        device = None if generator is None else generator.device
+        return int(torch.randint(2**62, (), generator=_for_tensors(generator), device=device))
+    return int(_for_numpy(generator).integers(2**62))
 
 
 def uniform(shape: tuple[int, ...], *, like: Array, generator: Any = None) -> Array:

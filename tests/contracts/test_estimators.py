@@ -1,14 +1,26 @@
 """What every estimator of dU/dscores must do, over the tables that list them."""
 
 import math
+import sys
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import pad
 
-from rankpolicy.gradients import AFFINITY_ESTIMATORS, ESTIMATORS
+from rankpolicy.arrays import gather
+from rankpolicy.gradients import (
+    AFFINITY_ESTIMATORS,
+    ESTIMATORS,
+    gumbel_of_draws,
+    lambda_rank,
+    pl_rank_of_rankings,
+    reinforce_of_rankings,
+)
+from rankpolicy.gradients.gumbel import sample_noisy_scores
 from rankpolicy.metrics import as_reward, parse_metric
 from rankpolicy.policies import Affinity, PlackettLuce
+from rankpolicy.policies.race import race_exposure
 from rankpolicy.types import RankPolicyError
 from tests.enumeration import all_rankings
 
@@ -17,7 +29,7 @@ LABELS = torch.tensor([[1.0, 0.0, 2.0, 0.0, 3.0]], dtype=torch.float64)
 
 
 def first_label(rankings, labels, mask):
-    return labels.expand(*rankings.shape[:-1], -1).gather(-1, rankings[..., :1]).squeeze(-1)
+    return gather(labels, rankings[..., :1])[..., 0]
 
 
 ADDITIVE = ["ndcg@3", "dcg", "-avg_rank", "0.5*p@2 + 0.5*recall@4"]
@@ -122,3 +134,65 @@ def test_extreme_scores_and_empty_queries_stay_finite(member, scale, dtype):
 def test_unknown_names_are_refused():
     with pytest.raises(RankPolicyError, match=r"Unknown estimator 'gumble'\. Did you mean 'gumbel'"):
         ESTIMATORS.named("gumble")
+
+
+@pytest.mark.parametrize("reward", ["ndcg@3", "0.5*p@2 + 0.5*recall@4"])
+def test_arrays_give_the_estimates_of_tensors(member, reward, monkeypatch):
+    for module in ("gumbel", "pl_rank", "reinforce"):
+        monkeypatch.setattr(sys.modules[f"rankpolicy.gradients.{module}"], "random_seed", lambda generator, *, like: 5)
+    kind, name = member
+    scores, labels, mask = queries()
+    of_tensors = TABLES[kind][name](scores, labels, mask, reward=as_reward(reward), num_samples=16)
+    given = (array.numpy() for array in (scores, labels, mask))
+    of_arrays = TABLES[kind][name](*given, reward=as_reward(reward), num_samples=16)
+    for field in ("gradient", "reward"):
+        got = getattr(of_arrays, field)
+        assert isinstance(got, np.ndarray)
+        np.testing.assert_allclose(got, getattr(of_tensors, field).numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("reward", ["ndcg@3 * ap", first_label])
+def test_sampled_estimates_of_arrays_are_those_of_the_same_rankings(reward):
+    scores, labels, mask = queries()
+    rankings = PlackettLuce(scores, mask).sample(20, generator=torch.Generator().manual_seed(2))
+    of_tensors = reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=as_reward(reward))
+    given = (array.numpy() for array in (scores, labels, mask))
+    of_arrays = reinforce_of_rankings(*given, rankings=rankings.numpy(), reward=as_reward(reward))
+    np.testing.assert_allclose(of_arrays.gradient, of_tensors.gradient.numpy(), rtol=1e-12, atol=1e-14)
+    drawn = [
+        ESTIMATORS["reinforce"](
+            *(array.numpy() for array in (scores, labels, mask)),
+            reward=as_reward(reward),
+            num_samples=4,
+            generator=np.random.default_rng(1),
+        ).gradient
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_references_of_arrays_are_those_of_tensors():
+    scores, labels, mask = queries()
+    given = tuple(array.numpy() for array in (scores, labels, mask))
+    reward = as_reward("ndcg@3")
+    noisy = {"num_samples": 6, "cutoff": 4, "generator": torch.Generator().manual_seed(1)}
+    rankings, noisy_scores = sample_noisy_scores(scores, mask, **noisy)
+    draws = {"rankings": rankings, "noisy_scores": noisy_scores}
+    pairs = [
+        (
+            gumbel_of_draws(scores, labels, mask, **draws, reward=reward).gradient,
+            gumbel_of_draws(*given, **{key: array.numpy() for key, array in draws.items()}, reward=reward).gradient,
+        ),
+        (
+            pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward).gradient,
+            pl_rank_of_rankings(*given, rankings=rankings.numpy(), reward=reward).gradient,
+        ),
+        (lambda_rank(scores, labels, mask, reward=reward), lambda_rank(*given, reward=reward)),
+        (
+            race_exposure(scores, mask, torch.tensor([1.0, 0.5]).double()),
+            race_exposure(given[0], given[2], np.array([1.0, 0.5])),
+        ),
+    ]
+    for of_tensors, of_arrays in pairs:
+        assert isinstance(of_arrays, np.ndarray)
+        np.testing.assert_allclose(of_arrays, of_tensors.numpy(), rtol=1e-12, atol=1e-14)

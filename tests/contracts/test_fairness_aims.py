@@ -218,3 +218,23 @@ def test_a_file_of_position_bias_weighs_ranks_in_a_tradeoff(tmp_path):
     assert aim == AIMS["group"](rank_weights=(1.0, 0.6), amortized=True)
     with pytest.raises(rp.RankPolicyError, match="give one of them"):
         chosen_aim("group", merit="identity", rank_weights="inverse", measured=bias, flags={})
+
+
+@ALL
+@pytest.mark.parametrize("merit", ["identity", "exp2", torch.sqrt, lambda labels: labels**1.5])
+def test_arrays_give_the_disparity_of_tensors(name, merit):
+    generator = np.random.default_rng(3)
+    labels, mask = generator.integers(1, 4, (6, 5)), np.arange(5) < generator.integers(3, 6, 6)[:, None]
+    given = (np.where(mask, generator.random((6, 5)), 0.0), labels, mask)
+    options = {"groups": np.arange(5) % 2 + np.zeros((6, 1), np.int64), "num_groups": 2}
+    for aim in (AIMS[name](merit=merit), replace(changed(name), merit=merit)):
+        of_arrays = aim.disparity(*given, **options)
+        of_tensors = aim.disparity(
+            *map(torch.from_numpy, given), groups=torch.from_numpy(options["groups"]), num_groups=2
+        )
+        assert isinstance(of_arrays.gradient, np.ndarray)
+        assert of_arrays.mean == pytest.approx(of_tensors.mean, rel=1e-12)
+        np.testing.assert_allclose(of_arrays.gradient, of_tensors.gradient.numpy(), rtol=1e-12, atol=1e-15)
+        bias = aim.position_bias(7)
+        assert isinstance(bias, np.ndarray)
+        np.testing.assert_array_equal(bias, aim.position_bias(7, dtype=torch.float64).numpy())

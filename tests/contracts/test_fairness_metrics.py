@@ -1,5 +1,6 @@
 """What every fairness metric and both disparities must do, over the table that lists the metrics."""
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import pad
@@ -167,3 +168,32 @@ def test_the_gradient_of_a_disparity_is_that_of_finite_differences():
 def test_unknown_names_are_refused():
     with pytest.raises(RankPolicyError, match=r"Unknown fairness metric 'awfr'\. Did you mean 'awrf'"):
         measure("awfr", examples())
+
+
+def arrays(given):
+    return {key: tensor.numpy() for key, tensor in given.items()}
+
+
+def test_arrays_give_the_numbers_of_tensors(name):
+    given = examples()
+    got = measure(name, arrays(given))
+    assert isinstance(got, np.ndarray)
+    # Shares of groups in single rankings are counted in float32 tensors.
+    np.testing.assert_allclose(got, measure(name, given).numpy(), rtol=1e-5 if name in OF_RANKINGS else 1e-12)
+
+
+def test_disparities_of_arrays_are_those_of_tensors():
+    given = examples()
+    for of_arrays, of_tensors in zip(disparities(arrays(given)), disparities(given), strict=True):
+        assert of_arrays.left_out == of_tensors.left_out
+        assert of_arrays.mean == pytest.approx(of_tensors.mean, rel=1e-12)
+        for field in ("values", "gradient", "is_counted"):
+            got = getattr(of_arrays, field)
+            assert isinstance(got, np.ndarray)
+            np.testing.assert_allclose(got, getattr(of_tensors, field).numpy(), rtol=1e-12, atol=1e-14)
+
+
+def test_one_tensor_among_arrays_makes_all_tensors(name):
+    given, needed = examples(), arrays(examples())
+    mixed = needed | {key: given[key] for key in ("exposure", "rankings")}
+    torch.testing.assert_close(measure(name, mixed), measure(name, given))

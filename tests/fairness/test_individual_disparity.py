@@ -65,7 +65,7 @@ def test_gradient_by_finite_differences():
 
 @pytest.mark.parametrize("merits", [[1.0, 1.0, 1.0], [3.0, 1.0, 2.0]])
 def test_a_uniform_policy_is_fair(merits):
-    exposure = position_bias(3).mean().expand(2, 3)
+    exposure = position_bias(3, dtype=torch.float32).mean().expand(2, 3)
     disparity = individual_disparity(exposure, torch.tensor([merits, merits]), torch.ones(2, 3, dtype=torch.bool))
     assert disparity.mean == 0
     assert not disparity.gradient.any()
@@ -75,7 +75,7 @@ def test_samples_of_a_uniform_policy_look_unfair():
     num_items = 24
     generator = torch.Generator().manual_seed(0)
     rankings = torch.rand(10, 400, num_items, generator=generator).argsort(-1)
-    bias = position_bias(num_items)
+    bias = position_bias(num_items, dtype=torch.float32)
     plugged_in = bias[rankings.argsort(-1)].mean(0)
     labels = torch.randint(0, 3, plugged_in.shape, generator=generator).float()
     mask = torch.ones_like(labels, dtype=torch.bool)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -80,3 +81,17 @@ def test_float32_is_refused():
     scores, mask, groups = problem(1.0, 2)
     with pytest.raises(RankPolicyError, match=r"float64; got torch\.float32"):
         parity_offsets(scores.float(), mask, groups)
+
+
+def test_arrays_give_the_offsets_of_tensors():
+    scores, mask, groups = problem(2.0, 3, num_queries=4)
+    of_tensors = parity_offsets(scores, mask, groups)
+    of_arrays = parity_offsets(scores.numpy(), mask.numpy(), groups.numpy())
+    slope = torch.rand(scores.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    # Multipliers solve a nearly singular system, damped by 1e-10, which amplifies rounding.
+    for of_array, of_tensor, tolerance in (
+        (of_arrays.values, of_tensors.values, 1e-11),
+        (of_arrays.multipliers(slope.numpy()), of_tensors.multipliers(slope), 1e-5),
+    ):
+        assert isinstance(of_array, np.ndarray)
+        np.testing.assert_allclose(of_array, of_tensor.numpy(), rtol=0, atol=tolerance)

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from rankpolicy.arrays import Array, alike, as_like, masked_fill
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.declarations.values import SettingsValue, ValueKind
 from rankpolicy.fairness.disparity import Disparity, group_disparity
@@ -25,7 +24,7 @@ from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.members import AIMS
 from rankpolicy.types import RankPolicyError
 
-Comparison = Callable[[Tensor, Tensor, Tensor], Disparity]
+Comparison = Callable[[Array, Array, Array], Disparity]
 
 
 @documented
@@ -39,7 +38,7 @@ class FairnessAim(SettingsValue, ABC):
         "identity",
         """Merit of an item as a function of its label: a name ("identity": the label; "exp2": 2^label - 1; "binary": 1 from label 1 on;
         "log1p": log(1 + label)), or a Python function from labels (query, item) to numbers of the same shape, 0 or more, such as
-        torch.sqrt.""",
+        lambda labels: labels**1.5.""",
         choices=MERITS,
     )
     rank_weights: tuple[float, ...] | str = setting(
@@ -66,9 +65,7 @@ class FairnessAim(SettingsValue, ABC):
             )
         self.position_bias(1)
 
-    def position_bias(
-        self, num_positions: int, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
-    ) -> Tensor:
+    def position_bias(self, num_positions: int, *, dtype: Any = None, device: Any = None) -> Array:
         """The weight of each rank (position,).
 
         Parameters
@@ -76,11 +73,11 @@ class FairnessAim(SettingsValue, ABC):
         num_positions
             Length of the result.
         dtype, device
-            Of the result.
+            Of the result: a tensor for a dtype or device of torch, otherwise an array, by default of float64.
         """
         return position_bias(num_positions, kind=self.rank_weights, dtype=dtype, device=device)
 
-    def merits(self, labels: Tensor) -> Tensor:
+    def merits(self, labels: Array) -> Array:
         """The merit of each item (query, item).
 
         Parameters
@@ -92,13 +89,13 @@ class FairnessAim(SettingsValue, ABC):
 
     def disparity(
         self,
-        exposure: Tensor,
-        labels: Tensor,
-        mask: Tensor,
+        exposure: Array,
+        labels: Array,
+        mask: Array,
         *,
-        groups: Tensor | None = None,
+        groups: Array | None = None,
         num_groups: int | None = None,
-        query_weights: Tensor | None = None,
+        query_weights: Array | None = None,
     ) -> Disparity:
         """The disparity of each query and its gradient in exposure.
 
@@ -118,15 +115,16 @@ class FairnessAim(SettingsValue, ABC):
             Weights of the queries (query,), which an amortized disparity averages by; None weighs all alike.
         """
         compare = self._comparison(groups, num_groups, query_weights)
-        grades = labels.to(exposure.dtype)
+        exposure, labels, mask = alike(exposure, labels, mask)
+        grades = as_like(labels, exposure)
         if not self.impact:
             return compare(exposure, self.merits(grades), mask)
-        relevance = merit_of(grades).masked_fill(~mask, 0.0)
+        relevance = masked_fill(merit_of(grades), ~mask, 0.0)
         disparity = compare(exposure * relevance, self.merits(grades), mask)
         return replace(disparity, gradient=disparity.gradient * relevance)
 
     @abstractmethod
-    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
+    def _comparison(self, groups: Array | None, num_groups: int | None, query_weights: Array | None) -> Comparison:
         """The function (exposure, merit, mask), each (query, item), that gives the disparity of the batch with these groups."""
 
 
@@ -157,7 +155,7 @@ class GroupExposure(FairnessAim):
         at_most=1,
     )
 
-    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
+    def _comparison(self, groups: Array | None, num_groups: int | None, query_weights: Array | None) -> Comparison:
         if groups is None:
             raise RankPolicyError(
                 "fairness='group' needs the protected group of each item: pass protected= to fit or to the dataset."
@@ -183,7 +181,7 @@ class IndividualExposure(FairnessAim):
     name: ClassVar[str] = "individual"
     needs_groups: ClassVar[bool] = False
 
-    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
+    def _comparison(self, groups: Array | None, num_groups: int | None, query_weights: Array | None) -> Comparison:
         return individual_disparity
 
 
@@ -210,7 +208,7 @@ class SavedMerit:
 
     name: str  # the name of the function
 
-    def __call__(self, labels: Tensor) -> Tensor:
+    def __call__(self, labels: Array) -> Array:
         raise RankPolicyError(
             f"merit was a function of your own, {self.name}, which the file does not hold: ranker.set_params(fairness__merit=...)."
         )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import as_like, no_values
 from rankpolicy.optional import require
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.types import RankPolicyError
@@ -69,7 +68,7 @@ def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
     return Decomposition(np.array(rankings, dtype=np.int64)[order], share / share.sum())
 
 
-def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.float32) -> Mixture:
+def mixture_of(matrices: Sequence[ArrayLike], *, dtype: Any = None) -> Mixture:
     """The mixture policy of queries with these doubly stochastic matrices, padded to the longest query.
 
     Parameters
@@ -77,18 +76,18 @@ def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.floa
     matrices
         One matrix (item, position) per query.
     dtype
-        Of the weights of the policy.
+        Of the weights of the policy: one of torch makes it a policy over tensors; by default it is over arrays, with float64 weights.
 
-    >>> mixture_of([[[0.75, 0.25], [0.25, 0.75]], [[1.0]]]).exposure(torch.tensor([1.0, 0.5]))
-    tensor([[0.8750, 0.6250],
-            [1.0000, 0.0000]])
+    >>> mixture_of([[[0.75, 0.25], [0.25, 0.75]], [[1.0]]]).exposure([1.0, 0.5])
+    array([[0.875, 0.625],
+           [1.   , 0.   ]])
     """
     if not matrices:
         raise RankPolicyError("a mixture needs the matrix of at least one query; got an empty list.")
     return joint_mixture([birkhoff_decomposition(matrix) for matrix in matrices], dtype=dtype)
 
 
-def joint_mixture(mixtures: Sequence[Decomposition], *, dtype: torch.dtype = torch.float32) -> Mixture:
+def joint_mixture(mixtures: Sequence[Decomposition], *, dtype: Any = None) -> Mixture:
     """The mixture policy of queries with these mixtures, padded to the longest query.
 
     Parameters
@@ -96,16 +95,16 @@ def joint_mixture(mixtures: Sequence[Decomposition], *, dtype: torch.dtype = tor
     mixtures
         Rankings and weights of each query.
     dtype
-        Of the weights of the policy.
+        Of the weights of the policy: one of torch makes it a policy over tensors; by default it is over arrays, with float64 weights.
     """
     sizes = [mixture.rankings.shape[1] for mixture in mixtures]
     longest, most = max(sizes), max(len(mixture.weights) for mixture in mixtures)
-    rankings = torch.arange(longest).repeat(most, len(mixtures), 1)
-    weights: Tensor = torch.zeros(most, len(mixtures), dtype=dtype)
+    rankings = np.tile(np.arange(longest), (most, len(mixtures), 1))
+    weights = np.zeros((most, len(mixtures)))
     for query, (mixture, size) in enumerate(zip(mixtures, sizes, strict=True)):
-        rankings[: len(mixture.weights), query, :size] = torch.from_numpy(mixture.rankings)
-        weights[: len(mixture.weights), query] = torch.from_numpy(mixture.weights).to(dtype)
-    return Mixture(rankings, weights, torch.arange(longest) < torch.tensor(sizes)[:, None])
+        rankings[: len(mixture.weights), query, :size] = mixture.rankings
+        weights[: len(mixture.weights), query] = mixture.weights
+    return Mixture(rankings, as_like(weights, no_values(dtype=dtype)), np.arange(longest) < np.array(sizes)[:, None])
 
 
 def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,9 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from rankpolicy.arrays import (
+    Array,
+    alike,
+    as_like,
+    clip,
+    detached,
+    is_floating,
+    masked_fill,
+    namespace,
+    pair_indices,
+    scatter_add,
+    sign,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.fairness.groups import group_members
 from rankpolicy.kernels import can_read
@@ -41,9 +53,9 @@ class Disparity:
         The one number of an amortized disparity, None for others.
     """
 
-    values: Tensor  # (query,)
-    gradient: Tensor  # (query, item)
-    is_counted: Tensor  # (query,) bool
+    values: Array  # (query,)
+    gradient: Array  # (query, item)
+    is_counted: Array  # (query,) bool
     left_out: Mapping[str, int]
     amortized: float | None = None
 
@@ -73,7 +85,7 @@ class Disparity:
             return [self]
         assert self.amortized is None, "averages over the queries of all policies"
         arrays = (self.values, self.gradient, self.is_counted)
-        of_policies = zip(*(array.chunk(num_policies) for array in arrays), strict=True)
+        of_policies = zip(*(array.reshape(num_policies, -1, *array.shape[1:]) for array in arrays), strict=True)
         # Labels and groups alone decide which queries count, and they are the same for all policies.
         left_out = {reason: count // num_policies for reason, count in self.left_out.items()}
         return [
@@ -81,7 +93,7 @@ class Disparity:
             for values, gradient, is_counted in of_policies
         ]
 
-    def weight_counted(self, query_weights: Tensor | None) -> float:
+    def weight_counted(self, query_weights: Array | None) -> float:
         """Total weight of the queries that count.
 
         Parameters
@@ -91,7 +103,7 @@ class Disparity:
         """
         return self.num_counted if query_weights is None else float(query_weights[self.is_counted].sum())
 
-    def weighted_mean(self, query_weights: Tensor | None) -> float:
+    def weighted_mean(self, query_weights: Array | None) -> float:
         """The weighted mean over queries; an amortized disparity was averaged by the weights that it was computed with.
 
         Parameters
@@ -105,15 +117,15 @@ class Disparity:
         return float((self.values * query_weights).sum()) / weight if weight else math.nan
 
 
-def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]]:
+def count_reasons(reasons: Mapping[str, Array]) -> tuple[Array, dict[str, int]]:
     """Which queries count, and how many are left out for each reason (query,) bool, the first that holds.
 
-    >>> count_reasons({"empty": torch.tensor([True, False, False]), "short": torch.tensor([True, True, False])})
-    (tensor([False, False,  True]), {'empty': 1, 'short': 1})
+    >>> count_reasons({"empty": np.array([True, False, False]), "short": np.array([True, True, False])})
+    (array([False, False,  True]), {'empty': 1, 'short': 1})
     """
     left_out: dict[str, int] = {}
-    is_read = can_read(next(iter(reasons.values())))
-    is_counted = torch.ones_like(next(iter(reasons.values())))
+    first = next(iter(reasons.values()))
+    is_read, is_counted = can_read(first), namespace(first).ones_like(first)
     for reason, holds in reasons.items():
         count = int((holds & is_counted).sum()) if is_read else 0
         if count:
@@ -122,37 +134,39 @@ def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]
     return is_counted, left_out
 
 
-def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
-    """Check shapes, dtypes and the range of merits."""
+def checked_exposure(exposure: Array, merit: Array, mask: Array) -> tuple[Array, Array, Array]:
+    """The arrays as one kind, with checked shapes and dtypes and merits of the dtype of the exposure, in their range."""
+    exposure, merit, mask = alike(exposure, merit, mask)
     if exposure.ndim != 2 or merit.shape != exposure.shape or mask.shape != exposure.shape:
         raise RankPolicyError(
             "exposure, merit and mask must have one shape, (query, item); "
             f"got {tuple(exposure.shape)}, {tuple(merit.shape)} and {tuple(mask.shape)}. "
             "For one query add an axis: exposure[None]."
         )
-    if not exposure.is_floating_point() or mask.dtype != torch.bool:
+    if not is_floating(exposure) or mask.dtype != namespace(mask).bool:
         raise RankPolicyError(f"exposure must be floating point and mask bool; got {exposure.dtype} and {mask.dtype}.")
-    if exposure.numel() == 0:
+    if 0 in exposure.shape:
         raise RankPolicyError(f"exposure must hold a query with an item; got shape {tuple(exposure.shape)}.")
-    if not can_read(merit):
-        return
-    lowest, highest = torch.aminmax(merit.masked_fill(~mask, 0))  # NaN comes through both
-    if not (lowest >= 0 and highest < math.inf):
-        raise RankPolicyError(
-            "merit must be finite and 0 or more at every item; got a negative or missing one. merit_of(labels) names the item."
-        )
+    merit = as_like(merit, exposure)
+    if can_read(merit):
+        real = masked_fill(merit, ~mask, 0.0)
+        if not (real.min() >= 0 and real.max() < math.inf):  # NaN comes through both
+            raise RankPolicyError(
+                "merit must be finite and 0 or more at every item; got a negative or missing one. merit_of(labels) names the item."
+            )
+    return exposure, merit, mask
 
 
 def group_disparity(
-    exposure: Tensor,
-    merit: Tensor,
-    groups: Tensor,
-    mask: Tensor,
+    exposure: Array,
+    merit: Array,
+    groups: Array,
+    mask: Array,
     *,
     form: Form = "means",
     amortized: bool = False,
     num_groups: int | None = None,
-    query_weights: Tensor | None = None,
+    query_weights: Array | None = None,
 ) -> Disparity:
     """How much more exposure a unit of merit earns the group of higher merit (Singh & Joachims 2019, eq. 4).
 
@@ -183,50 +197,53 @@ def group_disparity(
         Weights of the queries (query,) in the averages of an amortized disparity; None weighs all alike. Others have one value per query,
         whatever its weight.
 
-    >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.3]]), torch.tensor([[3.0, 1.0, 1.0]])
-    >>> groups, mask = torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool)
+    >>> exposure, merit = np.array([[1.0, 0.6, 0.3]]), np.array([[3.0, 1.0, 1.0]])
+    >>> groups, mask = np.array([[0, 0, 1]]), np.ones((1, 3), bool)
     >>> disparity = group_disparity(exposure, merit, groups, mask)
-    >>> disparity.values, disparity.gradient  # 0.8 / 2 - 0.3 / 1
-    (tensor([0.1000]), tensor([[ 0.2500,  0.2500, -1.0000]]))
+    >>> disparity.values.round(4), disparity.gradient  # 0.8 / 2 - 0.3 / 1
+    (array([0.1]), array([[ 0.25,  0.25, -1.  ]]))
     """
-    check_exposure(exposure, merit, mask)
+    exposure, merit, mask = checked_exposure(exposure, merit, mask)
     if form not in ("means", "cross_multiplied"):
         raise RankPolicyError(f"form must be 'means' or 'cross_multiplied'; got {form!r}.")
     members = group_members(groups, mask, num_groups=num_groups)
-    E, M = members.means(exposure.detach()), members.means(merit.to(exposure.dtype))
+    xp = namespace(exposure)
+    E, M = members.means(detached(exposure)), members.means(merit)
     reasons = {ABSENT: (members.sizes == 0).any(-1)}
     if form == "means":
         reasons[ZERO_MERIT] = (M <= 0).any(-1)
     is_counted, left_out = count_reasons(reasons)
 
     # d = u E_a - w E_b over pairs a < b; 0 at queries that are left out.
-    a, b = torch.triu_indices(E.shape[-1], E.shape[-1], offset=1, device=E.device)
-    u, w = (1 / M[:, a], 1 / M[:, b]) if form == "means" else (M[:, b], M[:, a])
-    u, w = u.where(is_counted[:, None], 0.0), w.where(is_counted[:, None], 0.0)
+    a, b = pair_indices(E.shape[-1], like=E)
+    with np.errstate(divide="ignore"):  # at queries that are left out
+        u, w = (1 / M[:, a], 1 / M[:, b]) if form == "means" else (M[:, b], M[:, a])
+    counted = is_counted[:, None]
+    u, w = xp.where(counted, u, 0.0), xp.where(counted, w, 0.0)
     d = u * E[:, a] - w * E[:, b]
 
-    higher = (M[:, a] - M[:, b]).where(is_counted[:, None], 0.0)
+    higher = xp.where(counted, M[:, a] - M[:, b], 0.0)
     total = math.nan
     if amortized:
-        weights = is_counted.to(d.dtype) if query_weights is None else is_counted * query_weights.to(d.dtype)
-        total_weight = weights.sum().clamp(min=torch.finfo(d.dtype).tiny)
+        weights = as_like(is_counted, d) if query_weights is None else is_counted * as_like(query_weights, d)
+        total_weight = clip(weights.sum(), float(xp.finfo(d.dtype).smallest_normal))
         mean_d, mean_higher = weights @ d / total_weight, weights @ higher
-        slope = _slope(mean_d, mean_higher).expand_as(d)
-        values = (d * mean_higher.sign().where(mean_higher != 0, 1.0)).mean(-1)
+        slope = xp.broadcast_to(_slope(mean_d, mean_higher), d.shape)
+        values = (d * xp.where(mean_higher != 0, sign(mean_higher), 1.0)).mean(-1)
         total = float((slope[0] * mean_d).mean()) if is_counted.any() else math.nan
     else:
         slope = _slope(d, higher)
         values = (slope * d).mean(-1)
-    by_group = torch.zeros_like(E).index_add(1, a, slope * u).index_add(1, b, -slope * w) / len(a)
+    by_group = scatter_add(scatter_add(xp.zeros_like(E), a, slope * u), b, -slope * w) / len(a)
     return Disparity(
         values=values,
-        gradient=members.of_items(by_group / members.sizes.clamp(min=1)),
+        gradient=members.of_items(by_group / as_like(clip(members.sizes, 1), by_group)),
         is_counted=is_counted,
         left_out=left_out,
         amortized=total if amortized else None,
     )
 
 
-def _slope(d: Tensor, higher: Tensor) -> Tensor:
+def _slope(d: Array, higher: Array) -> Array:
     """Derivative of max(0, d), max(0, -d) or abs(d), as the first group has more, less or the same merit; 0 at d = 0."""
-    return torch.where(higher == 0, d.sign(), higher.sign() * (higher.sign() * d > 0))
+    return namespace(d).where(higher == 0, sign(d), sign(higher) * (sign(higher) * d > 0))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import math
+from typing import Literal
 
-from rankpolicy.fairness.disparity import check_exposure
+import numpy as np
+
+from rankpolicy.arrays import Array, alike, as_like, clip, is_tensor, masked_fill, namespace
+from rankpolicy.fairness.disparity import checked_exposure
 
 
-def target_exposure(labels: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
+def target_exposure(labels: Array, mask: Array, bias: Array) -> Array:
     """The ideal exposure (query, item): items of one label share equally the positions of that label in the best ranking.
 
     Parameters
@@ -20,23 +23,32 @@ def target_exposure(labels: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
     bias
         The position bias (position,) that the exposure was computed with; 0 past its end.
 
-    >>> target_exposure(torch.tensor([[0.0, 1.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool), torch.tensor([1.0, 0.6, 0.5]))
-    tensor([[0.5000, 0.8000, 0.8000]])
+    >>> target_exposure(np.array([[0.0, 1.0, 1.0]]), np.ones((1, 3), bool), np.array([1.0, 0.6, 0.5]))
+    array([[0.5, 0.8, 0.8]])
     """
-    num_items = labels.shape[-1]
-    padded = labels.to(bias.dtype).masked_fill(~mask, -torch.inf)
-    ordered = padded.sort(-1, descending=True).values
+    labels, mask, bias = alike(labels, mask, bias)
+    xp = namespace(bias)
+    padded = masked_fill(as_like(labels, bias), ~mask, -math.inf)
     # bias summed over the positions before each; the positions of a label run from `first` to `past`.
-    summed = torch.nn.functional.pad(bias[:num_items].cumsum(0), (1, 0))
-    ascending = -ordered.contiguous()
-    first = torch.searchsorted(ascending, -padded.contiguous(), side="left")
-    past = torch.searchsorted(ascending, -padded.contiguous(), side="right")
+    summed = xp.cumulative_sum(bias[: labels.shape[-1]], include_initial=True)
+    ascending = xp.sort(-padded, axis=-1)
+    first, past = (_searched(ascending, -padded, side) for side in ("left", "right"))
     last = len(summed) - 1
-    shared = (summed[past.clamp(max=last)] - summed[first.clamp(max=last)]) / (past - first)
-    return shared.masked_fill(~mask, 0.0)
+    shared = (summed[clip(past, high=last)] - summed[clip(first, high=last)]) / (past - first)
+    return masked_fill(shared, ~mask, 0.0)
 
 
-def ee_d(exposure: Tensor, mask: Tensor) -> Tensor:
+def _searched(ascending: Array, values: Array, side: Literal["left", "right"]) -> Array:
+    """The place of each value in the sorted values of its query (query, item)."""
+    if is_tensor(values):
+        import torch
+
+        return torch.searchsorted(ascending, values.contiguous(), side=side)
+    rows = zip(ascending, values, strict=True)
+    return np.stack([np.searchsorted(row, wanted, side=side) for row, wanted in rows])
+
+
+def ee_d(exposure: Array, mask: Array) -> Array:
     """Expected exposure disparity (Diaz et al. 2020): sum_i e_i² (query,); lower is more equal exposure for all.
 
     Parameters
@@ -46,14 +58,14 @@ def ee_d(exposure: Tensor, mask: Tensor) -> Tensor:
     mask
         True at real items (query, item).
 
-    >>> ee_d(torch.tensor([[1.0, 0.5]]), torch.ones(1, 2, dtype=torch.bool))
-    tensor([1.2500])
+    >>> ee_d(np.array([[1.0, 0.5]]), np.ones((1, 2), bool))
+    array([1.25])
     """
-    check_exposure(exposure, exposure, mask)
-    return exposure.masked_fill(~mask, 0.0).square().sum(-1)
+    exposure, _, mask = checked_exposure(exposure, exposure, mask)
+    return (masked_fill(exposure, ~mask, 0.0) ** 2).sum(-1)
 
 
-def ee_r(exposure: Tensor, labels: Tensor, mask: Tensor, *, bias: Tensor) -> Tensor:
+def ee_r(exposure: Array, labels: Array, mask: Array, *, bias: Array) -> Array:
     """Expected exposure relevance (Diaz et al. 2020): sum_i e_i e*_i with e* the target exposure (query,); higher is more useful.
 
     Parameters
@@ -67,15 +79,15 @@ def ee_r(exposure: Tensor, labels: Tensor, mask: Tensor, *, bias: Tensor) -> Ten
     bias
         The position bias (position,) that the exposure was computed with; 0 past its end.
 
-    >>> bias = torch.tensor([1.0, 0.5])
-    >>> ee_r(torch.tensor([[1.0, 0.5]]), torch.tensor([[0.0, 2.0]]), torch.ones(1, 2, dtype=torch.bool), bias=bias)  # 0.5 + 0.5
-    tensor([1.])
+    >>> bias = np.array([1.0, 0.5])
+    >>> ee_r(np.array([[1.0, 0.5]]), np.array([[0.0, 2.0]]), np.ones((1, 2), bool), bias=bias)  # 0.5 + 0.5
+    array([1.])
     """
-    check_exposure(exposure, labels, mask)
-    return (exposure.masked_fill(~mask, 0.0) * target_exposure(labels, mask, bias.to(exposure.dtype))).sum(-1)
+    exposure, labels, mask = checked_exposure(exposure, labels, mask)
+    return (masked_fill(exposure, ~mask, 0.0) * target_exposure(labels, mask, as_like(bias, exposure))).sum(-1)
 
 
-def ee_l(exposure: Tensor, labels: Tensor, mask: Tensor, *, bias: Tensor) -> Tensor:
+def ee_l(exposure: Array, labels: Array, mask: Array, *, bias: Array) -> Array:
     """Expected exposure loss (Diaz et al. 2020): sum_i (e_i - e*_i)² = EE-D - 2 EE-R + sum_i e*_i² (query,); 0 is ideal.
 
     Parameters
@@ -89,10 +101,10 @@ def ee_l(exposure: Tensor, labels: Tensor, mask: Tensor, *, bias: Tensor) -> Ten
     bias
         The position bias (position,) that the exposure was computed with; 0 past its end.
 
-    >>> bias = torch.tensor([1.0, 0.5])
-    >>> ee_l(torch.tensor([[1.0, 0.5]]), torch.tensor([[0.0, 2.0]]), torch.ones(1, 2, dtype=torch.bool), bias=bias)
-    tensor([0.5000])
+    >>> bias = np.array([1.0, 0.5])
+    >>> ee_l(np.array([[1.0, 0.5]]), np.array([[0.0, 2.0]]), np.ones((1, 2), bool), bias=bias)
+    array([0.5])
     """
-    check_exposure(exposure, labels, mask)
-    difference = exposure - target_exposure(labels, mask, bias.to(exposure.dtype))
-    return difference.masked_fill(~mask, 0.0).square().sum(-1)
+    exposure, labels, mask = checked_exposure(exposure, labels, mask)
+    difference = exposure - target_exposure(labels, mask, as_like(bias, exposure))
+    return (masked_fill(difference, ~mask, 0.0) ** 2).sum(-1)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import (
+    Array,
+    alike,
+    as_floats,
+    as_like,
+    called,
+    is_tensor,
+    namespace,
+    no_values,
+    resized,
+    to_numpy,
+)
 from rankpolicy.kernels import can_read
 from rankpolicy.policies.mixture import Mixture, ranking_exposure
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -14,31 +24,31 @@ from rankpolicy.types import RankPolicyError, unknown_name
 PERSISTENCE = 0.8
 
 # Bias of positions 1, 2, ... in float64.
-POSITION_BIASES: dict[str, Callable[[Tensor], Tensor]] = {
-    "log2": lambda positions: 1 / torch.log2(1 + positions),
+POSITION_BIASES: dict[str, Callable[[Array], Array]] = {
+    "log2": lambda positions: 1 / namespace(positions).log2(1 + positions),
     "inverse": lambda positions: 1 / positions,
     "geometric": lambda positions: PERSISTENCE ** (positions - 1),
 }
 
-MeritFunction = Callable[[Tensor], Tensor]
+MeritFunction = Callable[[Array], Array]
 
 MERITS: dict[str, MeritFunction] = {
-    "binary": lambda labels: (labels >= 1).to(labels.dtype),
-    "exp2": lambda labels: torch.exp2(labels) - 1,
+    "binary": lambda labels: as_like(labels >= 1, labels),
+    "exp2": lambda labels: namespace(labels).exp2(labels) - 1,
     "identity": lambda labels: labels,
-    "log1p": torch.log1p,
-    "sqrt": torch.sqrt,
-    "square": torch.square,
+    "log1p": lambda labels: namespace(labels).log1p(labels),
+    "sqrt": lambda labels: namespace(labels).sqrt(labels),
+    "square": lambda labels: labels**2,
 }
 
 
 def position_bias(
     num_positions: int,
     *,
-    kind: str | Sequence[float] | Tensor = "log2",
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str | None = None,
-) -> Tensor:
+    kind: str | Sequence[float] | Array = "log2",
+    dtype: Any = None,
+    device: Any = None,
+) -> Array:
     """The probability v_j that a user looks at position j (position,): 0 or more, never increasing, not normalised.
 
     Parameters
@@ -49,31 +59,33 @@ def position_bias(
         ``"log2"``: 1 / log2(1 + j), the discount of DCG (Singh & Joachims 2019); ``"inverse"``: 1 / j; ``"geometric"``: 0.8^(j - 1).
         A vector, such as a measured position bias, is checked and cut or filled up with 0.
     dtype, device
-        Of the result.
+        Of the result: a tensor for a dtype or device of torch and for a tensor as ``kind``, otherwise an array, by default of float64.
 
-    >>> position_bias(3)
-    tensor([1.0000, 0.6309, 0.5000])
+    >>> position_bias(3).round(4)
+    array([1.    , 0.6309, 0.5   ])
     >>> position_bias(3, kind=[1.0, 0.25])
-    tensor([1.0000, 0.2500, 0.0000])
+    array([1.  , 0.25, 0.  ])
     """
     if num_positions < 1:
         raise RankPolicyError(f"num_positions must be 1 or more; got {num_positions}.")
+    like = no_values(dtype=dtype, device=device, like=kind)
+    xp = namespace(like)
     if isinstance(kind, str):
         if kind not in POSITION_BIASES:
             raise RankPolicyError(unknown_name("position bias", kind, POSITION_BIASES) + " Or give a vector.")
-        positions = torch.arange(1, num_positions + 1, dtype=torch.float64, device=device)
-        return POSITION_BIASES[kind](positions).to(dtype)
-    weights = torch.as_tensor(kind, dtype=dtype, device=device)
-    if weights.ndim != 1 or not weights.isfinite().all() or (weights < 0).any() or (weights.diff() > 0).any():
+        positions = xp.arange(1, num_positions + 1, dtype=xp.float64, device=device)
+        return as_like(POSITION_BIASES[kind](positions), like)
+    weights = as_like(kind, like)
+    is_bias = weights.ndim == 1 and xp.isfinite(weights).all() and (weights >= 0).all()
+    if not is_bias or (weights[1:] > weights[:-1]).any():
         raise RankPolicyError(
             f"position bias must be a vector of finite numbers, 0 or more, that never increases; got {weights.tolist()!r:.80}. "
             "Sort it in descending order, or use kind='log2'."
         )
-    cut = weights[:num_positions]
-    return torch.nn.functional.pad(cut, (0, num_positions - len(cut)))
+    return resized(weights, num_positions)
 
 
-def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
+def sampled_exposure(rankings: Array, mask: Array, bias: Array) -> Array:
     """Mean exposure (query, item) over sampled rankings (sample, query, position).
 
     Unbiased for the exposure of the policy, but a disparity of it is too high: 10 samples of a uniform policy over 24 items with labels
@@ -88,10 +100,12 @@ def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
     bias
         Position bias (position,), 0 past its end.
 
-    >>> rankings, mask = torch.tensor([[[0, 1]], [[0, 1]], [[0, 1]], [[1, 0]]]), torch.ones(1, 2, dtype=torch.bool)
-    >>> sampled_exposure(rankings, mask, torch.tensor([1.0, 0.5]))
-    tensor([[0.8750, 0.6250]])
+    >>> import numpy as np
+    >>> rankings, mask = np.array([[[0, 1]], [[0, 1]], [[0, 1]], [[1, 0]]]), np.ones((1, 2), bool)
+    >>> sampled_exposure(rankings, mask, [1.0, 0.5])
+    array([[0.875, 0.625]])
     """
+    rankings, mask, bias = alike(rankings, mask, bias)
     if rankings.ndim != 3 or len(rankings) == 0:
         raise RankPolicyError(
             f"sampled rankings must be (sample, query, position) with a sample or more; got {tuple(rankings.shape)}."
@@ -99,7 +113,7 @@ def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
     return ranking_exposure(rankings, mask, bias).mean(0)
 
 
-def mixture_exposure(rankings: Tensor, weights: Tensor, mask: Tensor, *, bias: Tensor) -> Tensor:
+def mixture_exposure(rankings: Array, weights: Array, mask: Array, *, bias: Array) -> Array:
     """Exposure (query, item) of a mixture of rankings.
 
     Parameters
@@ -116,7 +130,7 @@ def mixture_exposure(rankings: Tensor, weights: Tensor, mask: Tensor, *, bias: T
     return Mixture(rankings, weights, mask).exposure(bias)
 
 
-def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
+def merit_of(labels: Array, merit: str | MeritFunction = "identity") -> Array:
     """Merit of each item (query, item).
 
     Parameters
@@ -127,23 +141,25 @@ def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
         ``"identity"``: the label itself; ``"exp2"``: 2^label - 1; ``"binary"``: 1 from label 1 on; ``"log1p"``: log(1 + label); or a
         function of the labels that keeps their shape.
 
-    >>> merit_of(torch.tensor([[0, 1, 3]]), "exp2")
-    tensor([[0., 1., 7.]])
-    >>> merit_of(torch.tensor([[0, 1, 3]]), lambda labels: labels - 1)
+    >>> merit_of([[0, 1, 3]], "exp2")
+    array([[0., 1., 7.]])
+    >>> merit_of([[0, 1, 3]], lambda labels: labels - 1)
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: merit must be finite and 0 or more; query 0, item 0 has label 0 and merit -1. Shift or clamp it.
     """
     if not callable(merit) and merit not in MERITS:
         raise RankPolicyError(unknown_name("merit", merit, MERITS) + " Or give a function of labels.")
-    grades = labels if labels.is_floating_point() else labels.float()
-    values = (merit if callable(merit) else MERITS[merit])(grades)
+    grades = as_floats(*alike(labels))
+    xp = namespace(grades)
+    values = called(merit, grades) if callable(merit) else MERITS[merit](grades)
+    values = values if is_tensor(grades) else to_numpy(values)
     if values.shape != grades.shape:
         raise RankPolicyError(
             f"a merit function must keep the shape of labels, {tuple(grades.shape)}; it gave {tuple(values.shape)}."
         )
-    wrong = ~(values.isfinite() & (values >= 0))
+    wrong = ~(xp.isfinite(values) & (values >= 0))
     if can_read(wrong) and wrong.any():
-        index = tuple(wrong.nonzero()[0].tolist())
+        index = tuple(int(axis[0]) for axis in xp.nonzero(wrong))
         item = f"query {index[0]}, item {index[1]}" if len(index) == 2 else f"index {index}"
         raise RankPolicyError(
             f"merit must be finite and 0 or more; {item} has label {grades[index]:g} and merit {values[index]:g}. "

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.fairness.exposure import MeritFunction, merit_of
@@ -60,7 +59,7 @@ def sampled_scenarios(
     gains = gain_of(labels, gain)
     ideal = -np.sort(-gains, axis=1) @ bias
     shares = np.divide(gains, ideal[:, None], out=np.zeros_like(gains), where=ideal[:, None] > 0)
-    merits = merit_of(torch.from_numpy(labels), merit).numpy()
+    merits = merit_of(labels, merit)
     members = codes[:, None] == np.arange(codes.max() + 1)  # (item, group)
     return UncertainQuery(
         values=shares.mean(0),
@@ -83,7 +82,7 @@ def binary_scenarios(
     # E[1 / ideal DCG] of an item that is relevant: with k others, the ideal ranking has 1 + k ones.
     inverse_ideal = 1 / np.cumsum(bias[:n])
     values = probabilities * (counts_without_each(probabilities) @ inverse_ideal)
-    worthless, worthy = merit_of(torch.tensor([0.0, 1.0], dtype=torch.float64), merit).tolist()
+    worthless, worthy = merit_of(np.array([0.0, 1.0]), merit).tolist()
     counts = [poisson_binomial(probabilities[codes == group]) for group in range(int(codes.max()) + 1)]
     merits = [worthless + (worthy - worthless) * np.arange(len(count)) / max(1, len(count) - 1) for count in counts]
     if len(counts) == 1:

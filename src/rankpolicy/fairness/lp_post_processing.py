@@ -15,7 +15,6 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.fairness.disparity import group_disparity
@@ -125,11 +124,11 @@ def _solve(
     strength: float,
     max_disparity: float | None,
 ) -> FairRanking:
-    u, codes = np.asarray(relevances, dtype=np.float64), encode_groups(groups).codes.numpy()
+    u, codes = np.asarray(relevances, dtype=np.float64), encode_groups(groups).codes
     deserved = u if merit is None else np.asarray(merit, dtype=np.float64)
     _check(u, codes, deserved)
     n, num_groups = len(u), codes.max() + 1
-    v = position_bias(n, kind="log2" if bias is None else torch.as_tensor(bias), dtype=torch.float64).numpy()
+    v = position_bias(n, kind="log2" if bias is None else np.asarray(bias))
     M = np.bincount(codes, deserved) / np.bincount(codes)
     if num_groups < 2 or M.min() <= 0:
         sorted_by_relevance = np.zeros((n, n))
@@ -139,7 +138,7 @@ def _solve(
         )
     P = best_probabilities(u, v, _slacks(codes, M), strength=strength, max_disparity=max_disparity)
     # The group's merit for each member: estimated relevances of single items may be negative, where their mean is not.
-    reached = group_disparity(*(torch.from_numpy(x)[None] for x in (P @ v, M[codes], codes, np.ones(n, bool))))
+    reached = group_disparity(*(array[None] for array in (P @ v, M[codes], codes, np.ones(n, bool))))
     return FairRanking(probabilities=P, utility=float(u @ P @ v), disparity=reached.mean)
 
 

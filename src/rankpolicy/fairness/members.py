@@ -15,8 +15,7 @@ from rankpolicy.declarations.members import Members
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from rankpolicy.arrays import Array
     from rankpolicy.fairness.aims import FairnessAim
 
 _HERE = "rankpolicy.fairness"
@@ -25,7 +24,7 @@ AIMS: Members[type[FairnessAim]] = Members(
     "fairness", {"group": f"{_HERE}.aims:GroupExposure", "individual": f"{_HERE}.aims:IndividualExposure"}
 )
 
-FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
+FAIRNESS_METRICS: Members[Callable[..., Array]] = Members(
     "fairness metric",
     {
         "awrf": f"{_HERE}.exposure_parity:awrf",
@@ -48,14 +47,14 @@ FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
 def measure_fairness(
     metrics: Sequence[str],
     *,
-    mask: Tensor,
-    exposure: Tensor | None = None,
-    rankings: Tensor | None = None,
-    labels: Tensor | None = None,
-    merit: Tensor | None = None,
-    groups: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> dict[str, Tensor]:
+    mask: Array,
+    exposure: Array | None = None,
+    rankings: Array | None = None,
+    labels: Array | None = None,
+    merit: Array | None = None,
+    groups: Array | None = None,
+    bias: Array | None = None,
+) -> dict[str, Array]:
     """Values (..., query) of each metric; NaN marks a query for which it is not defined.
 
     Parameters
@@ -77,10 +76,10 @@ def measure_fairness(
     bias
         Position bias (position,) of the exposure, for ee_l and ee_r.
 
-    >>> import torch
-    >>> mask, groups = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 1]])
-    >>> measure_fairness(["exposure_ratio", "ee_d"], mask=mask, groups=groups, exposure=torch.tensor([[1.0, 0.5]]))
-    {'exposure_ratio': tensor([0.5000]), 'ee_d': tensor([1.2500])}
+    >>> import numpy as np
+    >>> mask, groups = np.ones((1, 2), bool), np.array([[0, 1]])
+    >>> measure_fairness(["exposure_ratio", "ee_d"], mask=mask, groups=groups, exposure=np.array([[1.0, 0.5]]))
+    {'exposure_ratio': array([0.5]), 'ee_d': array([1.25])}
     """
     names = ("mask", "exposure", "rankings", "labels", "merit", "groups", "bias")
     values = (mask, exposure, rankings, labels, merit, groups, bias)
@@ -88,7 +87,7 @@ def measure_fairness(
     return {name: _measure(name, arrays) for name in metrics}
 
 
-def _measure(name: str, arrays: dict[str, Tensor]) -> Tensor:
+def _measure(name: str, arrays: dict[str, Array]) -> Array:
     metric = FAIRNESS_METRICS.named(name)
     parameters = inspect.signature(metric).parameters.values()
     needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]

@@ -12,9 +12,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import (
+    Array,
+    alike,
+    arange,
+    as_like,
+    clip,
+    device_of,
+    namespace,
+    zeros,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.fairness.exposure import position_bias
 from rankpolicy.fairness.groups import GroupMembers, group_members
@@ -42,13 +49,13 @@ class ParityOffsets:
         Change of each group's total exposure with each group's offset (query, group, group).
     """
 
-    values: Tensor  # (query, item)
+    values: Array  # (query, item)
     members: GroupMembers
-    jacobian: Tensor  # (query, group, group)
+    jacobian: Array  # (query, group, group)
 
     __repr__ = short_repr
 
-    def multipliers(self, slope: Tensor) -> Tensor:
+    def multipliers(self, slope: Array) -> Array:
         """μ (query, group) with jacobian μ = the sums of dU/dscores over groups.
 
         The offsets keep the totals where they are, so dU/dscores through them is dU/dscores - Σ_g μ_g d(total of g)/dscores.
@@ -62,7 +69,7 @@ class ParityOffsets:
 
 
 def parity_offsets(
-    scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: int | None = None, rank_weights: Tensor | None = None
+    scores: Array, mask: Array, groups: Array, *, num_groups: int | None = None, rank_weights: Array | None = None
 ) -> ParityOffsets:
     """Offsets (query, item), one value per group, such that all groups of a query have the same mean exposure.
 
@@ -81,36 +88,38 @@ def parity_offsets(
     rank_weights
         Position bias (position,), never increasing; None: 1 / log2(1 + rank).
 
-    >>> scores, mask = torch.tensor([[2.0, 0.0, 0.0, 0.0]]).double(), torch.ones(1, 4, dtype=torch.bool)
-    >>> offsets = parity_offsets(scores, mask, torch.tensor([[0, 0, 1, 1]])).values
-    >>> bias = position_bias(4, dtype=torch.float64)
-    >>> exposure, _ = exposure_gradient(scores + offsets, mask, torch.zeros(1, 4), rank_weights=bias)
-    >>> exposure[0, :2].mean().round(decimals=6), exposure[0, 2:].mean().round(decimals=6)
-    (tensor(0.6404, dtype=torch.float64), tensor(0.6404, dtype=torch.float64))
+    >>> import numpy as np
+    >>> scores, mask = np.array([[2.0, 0.0, 0.0, 0.0]]), np.ones((1, 4), bool)
+    >>> offsets = parity_offsets(scores, mask, np.array([[0, 0, 1, 1]])).values
+    >>> exposure, _ = exposure_gradient(scores + offsets, mask, np.zeros((1, 4)), rank_weights=position_bias(4))
+    >>> float(exposure[0, :2].mean().round(4)), float(exposure[0, 2:].mean().round(4))
+    (0.6404, 0.6404)
     """
-    if scores.dtype != torch.float64:
-        raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
+    scores, mask, groups = alike(scores, mask, groups)
+    xp = namespace(scores)
+    if scores.dtype != xp.float64:
+        raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Cast the scores to it.")
     members = group_members(groups, mask, num_groups=num_groups)
     kind = "log2" if rank_weights is None else rank_weights
-    bias = position_bias(scores.shape[-1], kind=kind, dtype=scores.dtype, device=scores.device)
-    sizes = members.sizes.to(scores.dtype)
-    offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
-    longest = torch.full_like(sizes[:, :1], _LONGEST_STEP)
-    last_step = torch.zeros_like(sizes)
-    open_queries = torch.arange(len(scores), device=scores.device)
+    bias = as_like(position_bias(scores.shape[-1], kind=kind), scores)
+    sizes = as_like(members.sizes, scores)
+    offsets, jacobian = xp.zeros_like(sizes), zeros((*sizes.shape, sizes.shape[-1]), like=sizes)
+    longest = xp.zeros_like(sizes[:, :1]) + _LONGEST_STEP
+    last_step = xp.zeros_like(sizes)
+    open_queries = arange(len(scores), like=scores)
     for _ in range(_MOST_STEPS):
         open_members = GroupMembers(members.codes[open_queries], members.sizes[open_queries])
         shifted = scores[open_queries] + open_members.of_items(offsets[open_queries])
         residual, jacobian[open_queries] = _residual_and_jacobian(shifted, mask[open_queries], open_members, bias)
-        is_open = (residual.abs() > _TOLERANCE * open_members.sizes).any(-1)
+        is_open = (abs(residual) > _TOLERANCE * open_members.sizes).any(-1)
         open_queries, residual = open_queries[is_open], residual[is_open]
         if not len(open_queries):
             break
         # Totals increase with their offsets: a residual against the last step means that the step was too long.
-        overshot = ((residual * last_step[open_queries]).sum(-1, keepdim=True)) < 0
-        longest[open_queries] *= torch.where(overshot, 0.5, 1.5)
+        overshot = ((residual * last_step[open_queries]).sum(-1, keepdims=True)) < 0
+        longest[open_queries] *= xp.where(overshot, 0.5, 1.5)
         step = _solve(jacobian[open_queries], residual, members.sizes[open_queries])
-        step *= (longest[open_queries] / step.abs().amax(-1, keepdim=True)).clamp(max=1.0)
+        step *= clip(longest[open_queries] / xp.max(abs(step), axis=-1, keepdims=True), high=1.0)
         offsets[open_queries] += step
         last_step[open_queries] = step
     else:
@@ -119,32 +128,29 @@ def parity_offsets(
             "Scale them down, or regularise training (entropy, weight_decay).",
             stacklevel=2,
         )
-    offsets -= (offsets * sizes).sum(-1, keepdim=True) / sizes.sum(-1, keepdim=True).clamp(min=1)
+    offsets -= (offsets * sizes).sum(-1, keepdims=True) / clip(sizes.sum(-1, keepdims=True), 1)
     return ParityOffsets(values=members.of_items(offsets), members=members, jacobian=jacobian)
 
 
-def _residual_and_jacobian(scores: Tensor, mask: Tensor, members: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
+def _residual_and_jacobian(scores: Array, mask: Array, members: GroupMembers, bias: Array) -> tuple[Array, Array]:
     """What each group lacks of its share of exposure (query, group), and the derivative of exposure by offsets (query, group, group)."""
     columns = []
     for group in range(members.sizes.shape[-1]):
-        is_member = (members.codes == group).to(scores.dtype)
+        is_member = as_like(members.codes == group, scores)
         exposure, slope = exposure_gradient(scores, mask, is_member, rank_weights=bias)
         columns.append(members.sums(slope))
     totals = members.sums(exposure)
-    fair_share = totals.sum(-1, keepdim=True) / members.sizes.sum(-1, keepdim=True).clamp(min=1)
-    return members.sizes * fair_share - totals, torch.stack(columns, -1)
+    fair_share = totals.sum(-1, keepdims=True) / clip(members.sizes.sum(-1, keepdims=True), 1)
+    return members.sizes * fair_share - totals, namespace(totals).stack(columns, axis=-1)
 
 
-def _solve(jacobian: Tensor, sums: Tensor, sizes: Tensor) -> Tensor:
+def _solve(jacobian: Array, sums: Array, sizes: Array) -> Array:
     """The solution x (query, group) of jacobian x = sums with the smallest x.
 
     A Laplacian determines x up to one constant over the groups that are present, so sums must be 0 on average over these: what rounding
     adds is removed. It vanishes where the order is certain, hence the damping.
     """
-    is_present = (sizes > 0).to(sums.dtype)
-    balanced = is_present * (
-        sums - (sums * is_present).sum(-1, keepdim=True) / is_present.sum(-1, keepdim=True).clamp(min=1)
-    )
-    damped = jacobian + _DAMPING * torch.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=jacobian.device)
-    solution: Tensor = torch.linalg.solve(damped, balanced)
-    return solution
+    xp, is_present = namespace(sums), as_like(sizes > 0, sums)
+    excess = (sums * is_present).sum(-1, keepdims=True) / clip(is_present.sum(-1, keepdims=True), 1)
+    damped = jacobian + _DAMPING * xp.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=device_of(jacobian))
+    return xp.linalg.solve(damped, (is_present * (sums - excess))[..., None])[..., 0]

@@ -10,10 +10,23 @@ looks at the first c < M positions only, so does log P: the same expectation wit
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
+from typing import Any
 
+import numpy as np
+
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    as_double,
+    as_like,
+    detached,
+    is_tensor,
+    log_sigmoid,
+    namespace,
+    sigmoid,
+    to_numpy,
+)
 from rankpolicy.gradients.controls import CONTROLS, check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
 from rankpolicy.gradients.reinforce import compiled_reinforce, estimate_of_terms
@@ -26,16 +39,16 @@ from rankpolicy.types import Reward
 
 
 def affinity_reinforce(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 30,
     max_positions: int | None = None,
-    epsilon: float | Tensor = 0.1,
+    epsilon: float | Array = 0.1,
     control: str = "greedy",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """Estimate dU/dscores from sampled lists; compiled where the reward allows, by the torch reference elsewhere.
 
@@ -56,9 +69,10 @@ def affinity_reinforce(
     control
         What is subtracted from rewards to lower the variance: ``"greedy"`` (the paper's), ``"leave_one_out"``, ``"mean"`` or ``"none"``.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
     """
-    policy = Affinity(scores.detach(), mask, epsilon, max_positions)
+    policy = Affinity(detached(scores), mask, epsilon, max_positions)
+    scores, labels = alike(policy.scores, labels)
     check_control(control, num_samples)
     terms = term_table(reward)
     if terms is None or not isinstance(reward, RewardExpression):
@@ -69,13 +83,15 @@ def affinity_reinforce(
             policy, labels, reward=reward, terms=terms, num_samples=num_samples, control=control, generator=generator
         )
     # Scores are few numbers: on a GPU the way to the kernel and back takes less time than the many small steps of the reference.
-    own_scores, own_labels, own_mask = policy.scores.double().cpu(), labels.cpu(), mask.cpu()
+    on_host = (array.cpu() if is_tensor(array) else array for array in (as_double(policy.scores), labels, policy.mask))
+    own_scores, own_labels, own_mask = on_host
+    epsilons = np.broadcast_to(to_numpy(epsilon).astype(np.float64), (len(scores),))
     gradient, utility, metrics = compiled_reinforce(
-        logsigmoid(own_scores),
+        log_sigmoid(own_scores),
         own_scores,
         own_labels,
         own_mask,
-        epsilons=torch.as_tensor(epsilon, dtype=torch.float64, device="cpu").expand(len(scores)),
+        epsilons=epsilons,
         reward=reward,
         terms=terms,
         max_positions=max_positions,
@@ -84,16 +100,14 @@ def affinity_reinforce(
         generator=generator,
     )
     # dlog sigmoid(s) / ds = sigmoid(-s)
-    by_score = gradient * torch.sigmoid(-own_scores)
-    estimate = GradientEstimate(
-        by_score.to(scores.dtype),
-        utility.to(scores.dtype),
-        {name: values.to(scores.dtype) for name, values in metrics.items()},
+    return GradientEstimate(
+        as_like(gradient * sigmoid(-own_scores), scores),
+        as_like(utility, scores),
+        {name: as_like(values, scores) for name, values in metrics.items()},
     )
-    return estimate.to(scores.device)
 
 
-def _fits_on_gpu(scores: Tensor, terms: TermTable, max_positions: int | None) -> bool:
+def _fits_on_gpu(scores: Array, terms: TermTable, max_positions: int | None) -> bool:
     from rankpolicy.kernels.triton.affinity import fits
 
     return fits(scores.shape[-1], terms, max_positions)
@@ -101,26 +115,27 @@ def _fits_on_gpu(scores: Tensor, terms: TermTable, max_positions: int | None) ->
 
 def _on_gpu(
     policy: Affinity,
-    labels: Tensor,
+    labels: Array,
     *,
     reward: RewardExpression,
     terms: TermTable,
     num_samples: int,
     control: str,
-    generator: torch.Generator | None,
+    generator: Generator | None,
 ) -> GradientEstimate:
     from rankpolicy.kernels.triton.affinity import affinity_reinforce as on_device
 
     reward.check_labels(labels)
     scores = policy.scores
-    share = policy.epsilon
-    if isinstance(share, Tensor):
-        epsilons = share.to(scores.device, torch.float32).expand(len(scores))
+    share: Any = policy.epsilon
+    xp, num_queries = namespace(scores), (len(scores),)
+    if is_tensor(share):
+        epsilons = xp.broadcast_to(share.to(scores.device, xp.float32), num_queries)
     else:
-        epsilons = torch.full((len(scores),), float(share), device=scores.device)  # no copy that the device waits for
+        epsilons = xp.full(num_queries, float(share), device=scores.device)  # no copy that the device waits for
     estimate = on_device(
         scores, labels, policy.mask, epsilons=epsilons, terms=terms, conventions=reward.conventions,
         max_positions=policy.max_positions, num_samples=num_samples, control=CONTROLS[control].code,
         seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    return estimate_of_terms(estimate.gradient, estimate.values, reward, scores.dtype)
+    return estimate_of_terms(estimate.gradient, estimate.values, reward, scores)

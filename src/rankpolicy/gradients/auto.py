@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import exact
 from rankpolicy.gradients.gumbel import gumbel
@@ -26,14 +24,14 @@ def takes_exact(reward: Reward, num_items: int) -> bool:
 
 
 def auto(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 32,
     control: str = "leave_one_out",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """The estimator with the least error for its time.
 
@@ -52,7 +50,7 @@ def auto(
     control
         Control variate of ``reinforce``; the others need none.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
     """
     if takes_exact(reward, scores.shape[-1]):
         return exact(scores, labels, mask, reward=reward)

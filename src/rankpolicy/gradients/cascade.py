@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, alike, as_double, namespace
 from rankpolicy.gradients.estimate import num_ranks
 from rankpolicy.metrics import METRICS, RewardExpression
 from rankpolicy.metrics.ranked import judged_items
@@ -22,19 +20,20 @@ from rankpolicy.types import RankPolicyError, Reward
 class RewardCascade(NamedTuple):
     """The arrays of the formula above; a query without relevant items has item values 0, since no gradient sees its constant."""
 
-    rank_weights: Tensor  # (term, position) θ, 0 past the cutoff
-    item_values: Tensor  # (term, query, item) ρ
-    keep: Tensor  # (term, query, item) κ
-    add: Tensor  # (term, query, item) α
-    constant: Tensor  # (query,)
-    slopes: Tensor  # (term, rank) θ_k - θ_{k+1}, cut after the last rank at which a swap matters
+    rank_weights: Array  # (term, position) θ, 0 past the cutoff
+    item_values: Array  # (term, query, item) ρ
+    keep: Array  # (term, query, item) κ
+    add: Array  # (term, query, item) α
+    constant: Array  # (query,)
+    slopes: Array  # (term, rank) θ_k - θ_{k+1}, cut after the last rank at which a swap matters
 
 
-def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
+def cascade_form(reward: Reward, labels: Array, mask: Array) -> RewardCascade:
     """The form of a reward, in float64.
 
+    >>> import numpy as np
     >>> from rankpolicy.metrics import all_items, parse_metric
-    >>> form = cascade_form(parse_metric("rr@2"), torch.tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))
+    >>> form = cascade_form(parse_metric("rr@2"), np.array([[0.0, 1.0, 3.0]]), all_items(1, 3))
     >>> form.rank_weights.tolist(), form.item_values.tolist(), form.keep.tolist()
     ([[1.0, 0.5, 0.0]], [[[0.0, 1.0, 1.0]]], [[[1.0, 0.0, 0.0]]])
     """
@@ -45,7 +44,8 @@ def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
             python="Estimate its gradient by sampling whole rankings: estimator='reinforce'.",
             command_line="Estimate its gradient by sampling whole rankings: --set estimator=reinforce.",
         )
-    items = judged_items(labels.double(), mask)
+    labels, mask = alike(labels, mask)
+    items, xp = judged_items(as_double(labels), mask), namespace(labels)
     forms = [
         METRICS[leaf.metric].cascade_form(
             items, cutoff=leaf.cutoff, conventions=reward.conventions, options=dict(leaf.options)
@@ -54,13 +54,13 @@ def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
         for leaf in term.factors
     ]
     weights = [term.weight for term in reward.terms]
-    rank_weights = torch.stack([form.rank_weights for form in forms])
+    rank_weights = xp.stack([form.rank_weights for form in forms])
     slopes = rank_weights[:, :-1] - rank_weights[:, 1:]
     return RewardCascade(
         rank_weights=rank_weights,
-        item_values=torch.stack([weight * form.item_values for weight, form in zip(weights, forms, strict=True)]),
-        keep=torch.stack([form.keep for form in forms]),
-        add=torch.stack([form.add for form in forms]),
-        constant=torch.stack([weight * form.constant for weight, form in zip(weights, forms, strict=True)]).sum(0),
+        item_values=xp.stack([weight * form.item_values for weight, form in zip(weights, forms, strict=True)]),
+        keep=xp.stack([form.keep for form in forms]),
+        add=xp.stack([form.add for form in forms]),
+        constant=xp.stack([weight * form.constant for weight, form in zip(weights, forms, strict=True)]).sum(0),
         slopes=slopes[:, : num_ranks(slopes, of=(reward.name, "slopes"))],
     )

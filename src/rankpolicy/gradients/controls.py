@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch import Tensor
-
+from rankpolicy.arrays import Array, namespace
 from rankpolicy.kernels.plackett_luce import codes
 from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
@@ -15,31 +15,31 @@ class Control(NamedTuple):
     """A control variate."""
 
     code: int  # of kernels/plackett_luce/codes.py
-    advantages: Callable[[Tensor, Tensor], Tensor]  # rewards (sample, query), greedy reward (query,) -> (sample, query)
+    advantages: Callable[[Array, Array], Array]  # rewards (sample, query), greedy reward (query,) -> (sample, query)
 
 
-def leave_one_out_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
+def leave_one_out_advantages(rewards: Array, greedy_reward: Array) -> Array:
     """R_s minus the mean of the other samples' rewards: unbiased, and the best of the sample-based controls.
 
-    >>> import torch
-    >>> leave_one_out_advantages(torch.tensor([[1.0], [0.0], [0.5]]), torch.tensor([0.0])).squeeze(-1)
-    tensor([ 0.7500, -0.7500,  0.0000])
+    >>> import numpy as np
+    >>> leave_one_out_advantages(np.array([[1.0], [0.0], [0.5]]), np.array([0.0]))[:, 0]
+    array([ 0.75, -0.75,  0.  ])
     """
     num_samples = len(rewards)
     return (rewards - rewards.mean(0)) * (num_samples / (num_samples - 1))
 
 
-def mean_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
+def mean_advantages(rewards: Array, greedy_reward: Array) -> Array:
     """R_s minus the mean of all samples (Singh & Joachims 2019): the expected gradient shrinks by (S - 1) / S."""
     return rewards - rewards.mean(0)
 
 
-def greedy_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
+def greedy_advantages(rewards: Array, greedy_reward: Array) -> Array:
     """R_s minus the reward of the sorted list (self-critical; Gampa & Fujita 2019): unbiased."""
     return rewards - greedy_reward
 
 
-def plain_rewards(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
+def plain_rewards(rewards: Array, greedy_reward: Array) -> Array:
     """No control: unbiased, with the highest variance."""
     return rewards
 
@@ -66,11 +66,12 @@ def check_control(control: str, num_samples: int) -> None:
         )
 
 
-def check_rewards(reward: Reward, values: Tensor) -> None:
+def check_rewards(reward: Reward, values: Array) -> None:
     """Refuse rewards of a user's function that are not finite, which training would take for a network that diverged."""
-    wrong = ~values.isfinite()
+    wrong = ~namespace(values).isfinite(values)
     if wrong.any():
+        counts = f"{int(wrong.sum())} of {math.prod(values.shape)}"
         raise RankPolicyError(
-            f"the reward {reward.name!r} must give finite numbers; {int(wrong.sum())} of {values.numel()} rankings got NaN or infinity. "
+            f"the reward {reward.name!r} must give finite numbers; {counts} rankings got NaN or infinity. "
             "Let the function return 0 for a query that it cannot judge."
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator, is_tensor, namespace
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import can_read
 from rankpolicy.types import Reward
@@ -28,13 +26,13 @@ class GradientEstimate:
         The metrics of the reward (query,) by name, where they were measured separately.
     """
 
-    gradient: Tensor  # (query, item)
-    reward: Tensor  # (query,)
-    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    gradient: Array  # (query, item)
+    reward: Array  # (query,)
+    metrics: Mapping[str, Array] = field(default_factory=dict)
 
     __repr__ = short_repr
 
-    def to(self, device: torch.device) -> GradientEstimate:
+    def to(self, device: Any) -> GradientEstimate:
         """The same estimate on another device.
 
         Parameters
@@ -54,25 +52,21 @@ class Estimator(Protocol):
 
     def __call__(
         self,
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor,
+        scores: Array,
+        labels: Array,
+        mask: Array,
         *,
         reward: Reward,
         num_samples: int = ...,
         control: str = ...,
-        generator: torch.Generator | None = ...,
+        generator: Generator | None = ...,
     ) -> GradientEstimate: ...
 
 
-def draw_seed(generator: torch.Generator | None) -> int:
-    """A seed for a kernel, drawn from the generator."""
-    device = None if generator is None else generator.device
-    return int(torch.randint(2**62, (), generator=generator, device=device))
-
-
-def draw_seed_on(device: torch.device, generator: torch.Generator | None) -> Tensor:
+def draw_seed_on(device: Any, generator: Any) -> Array:
     """A seed (1,) for a kernel on this device. Without a generator it is drawn there, which a CUDA graph repeats with other numbers."""
+    import torch
+
     source = device if generator is None else generator.device
     return torch.randint(2**62, (1,), generator=generator, device=source).to(device)
 
@@ -80,12 +74,12 @@ def draw_seed_on(device: torch.device, generator: torch.Generator | None) -> Ten
 _NUM_RANKS: dict[Hashable, int] = {}
 
 
-def num_ranks(rank_weights: Tensor, *, of: Hashable) -> int:
+def num_ranks(rank_weights: Array, *, of: Hashable) -> int:
     """How many ranks there are up to the last whose weight is not 0; weights are (..., position).
 
     They depend on the reward and the number of positions alone, so that a device is asked once and training steps wait for nothing.
     """
-    if not rank_weights.is_cuda:
+    if not is_tensor(rank_weights) or not rank_weights.is_cuda:
         return _last_nonzero(rank_weights)
     key = (of, rank_weights.shape[-1])
     if key not in _NUM_RANKS:
@@ -95,6 +89,6 @@ def num_ranks(rank_weights: Tensor, *, of: Hashable) -> int:
     return _NUM_RANKS[key]
 
 
-def _last_nonzero(rank_weights: Tensor) -> int:
-    indices = rank_weights.nonzero()[:, -1]
+def _last_nonzero(rank_weights: Array) -> int:
+    indices = namespace(rank_weights).nonzero(rank_weights)[-1]
     return int(indices.max()) + 1 if len(indices) else 0

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator, alike, as_like, detached, namespace, on_host, to_numpy
 from rankpolicy.gradients.estimate import GradientEstimate, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.plackett_luce import checked_scores
@@ -21,14 +19,14 @@ from rankpolicy.types import Reward
 
 
 def exact(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 0,
     control: str = "none",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """dU/dscores by quadrature, without sampling.
 
@@ -46,12 +44,11 @@ def exact(
         Not used: nothing is drawn.
     """
     scores, mask = checked_scores(scores, mask)
+    _, labels = alike(scores, labels)
     return exact_of_forms(scores, mask, reward.additive_forms(labels, mask), name=reward.name)
 
 
-def exact_of_forms(
-    scores: Tensor, mask: Tensor, forms: Sequence[tuple[Tensor, Tensor]], *, name: str
-) -> GradientEstimate:
+def exact_of_forms(scores: Array, mask: Array, forms: Sequence[tuple[Array, Array]], *, name: str) -> GradientEstimate:
     """dU/dscores by quadrature for a reward that is given as rank weights (position,) and item values (query, item).
 
     Parameters
@@ -69,7 +66,8 @@ def exact_of_forms(
         for slope, value in terms[1:]:
             gradient, utility = gradient + slope, utility + value
         return GradientEstimate(gradient, utility)
-    gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
+    xp = namespace(scores)
+    gradient, utility = xp.zeros_like(scores), xp.zeros_like(scores[:, 0])
     for rank_weights, item_values in forms:
         exposure, term_gradient = exposure_gradient(
             scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE
@@ -80,19 +78,19 @@ def exact_of_forms(
 
 
 def _term_on_gpu(
-    scores: Tensor, mask: Tensor, rank_weights: Tensor, item_values: Tensor, *, name: str, term: int
-) -> tuple[Tensor, Tensor]:
+    scores: Array, mask: Array, rank_weights: Array, item_values: Array, *, name: str, term: int
+) -> tuple[Array, Array]:
     """Gradient (query, item) and value (query,) of one term."""
     from rankpolicy.kernels.triton.race import race
 
     weights = rank_weights[: max(1, num_ranks(rank_weights, of=(name, term)))]
     result = race(scores, mask, weights, item_values, quadrature=COARSE, up_to="gradient")
-    return result.gradient.to(scores.dtype), result.total.to(scores.dtype)
+    return as_like(result.gradient, scores), as_like(result.total, scores)
 
 
 def exposure_gradient(
-    scores: Tensor, mask: Tensor, coefficients: Tensor, *, rank_weights: Tensor, quadrature: Quadrature = FINE
-) -> tuple[Tensor, Tensor]:
+    scores: Array, mask: Array, coefficients: Array, *, rank_weights: Array, quadrature: Quadrature = FINE
+) -> tuple[Array, Array]:
     """Exposure E[θ_{rank(i)}] and dΦ/dscores for coefficients c = dΦ/dexposure, all (query, item).
 
     Parameters
@@ -106,25 +104,28 @@ def exposure_gradient(
     quadrature
         Nodes of the integral: ``FINE`` for evaluation, ``COARSE`` for training (policies/race.py).
 
-    >>> mask = torch.ones(1, 2, dtype=torch.bool)
-    >>> exposure_gradient(torch.zeros(1, 2), mask, torch.tensor([[1.0, 0.0]]), rank_weights=torch.tensor([1.0, 0.0]))
-    (tensor([[0.5000, 0.5000]]), tensor([[ 0.2500, -0.2500]]))
+    >>> import numpy as np
+    >>> mask, first = np.ones((1, 2), bool), np.array([1.0, 0.0])
+    >>> exposure, gradient = exposure_gradient(np.zeros((1, 2)), mask, first[None], rank_weights=first)
+    >>> exposure.round(4), gradient.round(4)
+    (array([[0.5, 0.5]]), array([[ 0.25, -0.25]]))
     """
-    coefficients = coefficients.to(scores.dtype)
-    if scores.device.type == "cpu" and HAS_NUMBA:
+    scores, mask, coefficients, rank_weights = alike(scores, mask, coefficients, rank_weights)
+    coefficients = as_like(coefficients, scores)
+    if on_host(scores) and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.race import race
 
-        result = race(
-            scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature
-        )
-        return torch.from_numpy(result.exposure), torch.from_numpy(result.gradient)
+        result = race(*map(to_numpy, (scores, mask, rank_weights, coefficients)), quadrature=quadrature)
+        return as_like(result.exposure, scores), as_like(result.gradient, scores)
     if on_gpu(scores):
         from rankpolicy.kernels.triton.race import race as race_on_gpu
 
         on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature, up_to="gradient")
-        return on_device.exposure.to(scores.dtype), on_device.gradient.to(scores.dtype)
+        return as_like(on_device.exposure, scores), as_like(on_device.gradient, scores)
+    import torch
+
     with torch.enable_grad():
-        leaf = scores.detach().requires_grad_()
-        value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)
-        (slope,) = torch.autograd.grad((value * coefficients).sum(), leaf)
-    return value.detach(), slope
+        leaf = torch.as_tensor(detached(scores)).requires_grad_()
+        value = race_exposure(leaf, torch.as_tensor(mask), torch.as_tensor(rank_weights), quadrature=quadrature)
+        (slope,) = torch.autograd.grad((value * torch.as_tensor(coefficients)).sum(), leaf)
+    return as_like(detached(value), scores), as_like(slope, scores)

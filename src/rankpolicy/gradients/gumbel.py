@@ -10,12 +10,29 @@ One sort serves all items: taking item i out moves those below it up by one.
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import math
 
+import numpy as np
+
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    as_double,
+    as_like,
+    clip,
+    detached,
+    gather,
+    masked_fill,
+    namespace,
+    on_host,
+    random_seed,
+    resized,
+    to_numpy,
+)
 from rankpolicy.gradients.cascade import RewardCascade, cascade_form
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.metrics import rank_by_score, ranks_of
 from rankpolicy.policies.choices import add_gumbel_noise
@@ -26,14 +43,14 @@ _LARGEST_LOG = 30.0  # exp(-e^30) is 0
 
 
 def gumbel(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 32,
     control: str = "none",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """Estimate dU/dscores of a weighted sum of additive metrics, AP, RR, ERR and success.
 
@@ -50,14 +67,15 @@ def gumbel(
     control
         Not used: this estimator needs no control variate.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
     """
     scores, mask = checked_scores(scores, mask)
+    _, labels = alike(scores, labels)
     check_control("none", num_samples)
     form = cascade_form(reward, labels, mask)
     if on_gpu(scores) and _fits(scores, form):
         return _gumbel_on_gpu(scores, mask, form, num_samples=num_samples, generator=generator)
-    if scores.device.type != "cpu" or not HAS_NUMBA:
+    if not on_host(scores) or not HAS_NUMBA:
         rankings, noisy_scores = sample_noisy_scores(
             scores, mask, num_samples=num_samples, cutoff=form.slopes.shape[-1] + 1, generator=generator
         )
@@ -66,18 +84,18 @@ def gumbel(
     from rankpolicy.kernels.plackett_luce.gumbel import Cascade, gumbel_queries
 
     result = gumbel_queries(
-        scores.detach().numpy(),
-        mask.numpy(),
-        Cascade(*(array.contiguous().numpy() for array in form[:4])),
+        to_numpy(scores),
+        to_numpy(mask),
+        Cascade(*(np.ascontiguousarray(to_numpy(array)) for array in form[:4])),
         num_swaps=form.slopes.shape[-1],
         num_samples=num_samples,
-        seed=draw_seed(generator),
+        seed=random_seed(generator, like=scores),
     )
-    utility = torch.from_numpy(result.utility) + form.constant
-    return GradientEstimate(torch.from_numpy(result.gradient).to(scores.dtype), utility.to(scores.dtype))
+    utility = as_like(result.utility, form.constant) + form.constant
+    return GradientEstimate(as_like(result.gradient, scores), as_like(utility, scores))
 
 
-def _fits(scores: Tensor, form: RewardCascade) -> bool:
+def _fits(scores: Array, form: RewardCascade) -> bool:
     """Whether the GPU kernel can sort this many items and positions."""
     from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
 
@@ -85,7 +103,7 @@ def _fits(scores: Tensor, form: RewardCascade) -> bool:
 
 
 def _gumbel_on_gpu(
-    scores: Tensor, mask: Tensor, form: RewardCascade, *, num_samples: int, generator: torch.Generator | None
+    scores: Array, mask: Array, form: RewardCascade, *, num_samples: int, generator: Generator | None
 ) -> GradientEstimate:
     from rankpolicy.kernels.triton.gumbel import gumbel as on_device
 
@@ -100,16 +118,16 @@ def _gumbel_on_gpu(
         num_samples=num_samples,
         seed=draw_seed_on(scores.device, generator),
     )
-    return GradientEstimate(result.gradient.to(scores.dtype), (result.utility + form.constant).to(scores.dtype))
+    return GradientEstimate(as_like(result.gradient, scores), as_like(result.utility + form.constant, scores))
 
 
 def gumbel_of_draws(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
-    rankings: Tensor,
-    noisy_scores: Tensor,
+    rankings: Array,
+    noisy_scores: Array,
     reward: Reward,
 ) -> GradientEstimate:
     """The estimate that these draws from the Plackett-Luce policy of the scores give.
@@ -126,35 +144,35 @@ def gumbel_of_draws(
         A weighted sum of additive metrics, AP, RR, ERR and success.
     """
     form = cascade_form(reward, labels, mask)
-    exact_scores = scores.detach().double()
-    shape = (*rankings.shape[:-1], scores.shape[-1])
+    xp, exact_scores = namespace(scores), as_double(detached(scores))
     ranks = ranks_of(rankings, scores.shape[-1])
-    gradient, utility = torch.zeros(shape, dtype=torch.float64, device=scores.device), form.constant
+    no_gradient = as_double(xp.zeros_like(ranks))
+    gradient, utility = no_gradient, form.constant
     slopes = form.slopes
     for term in range(len(slopes)):
-        values, keep, add = (array[term].expand(shape) for array in (form.item_values, form.keep, form.add))
-        ranked_values, ranked_keep, ranked_add = (array.gather(-1, rankings) for array in (values, keep, add))
-        factor = torch.ones(shape, dtype=torch.float64, device=scores.device)  # c of the others
+        values, keep, add = (array[term] for array in (form.item_values, form.keep, form.add))
+        ranked_values, ranked_keep, ranked_add = (gather(array, rankings) for array in (values, keep, add))
+        factor = no_gradient + 1  # c of the others
         for k in range(slopes.shape[-1]):
-            position = k + (ranks <= k + 1).long()  # of the k-th of the others
-            swapped = slopes[term, k] * factor * (values - ranked_values.gather(-1, position))
-            gradient += swapped * _density(exact_scores - noisy_scores.gather(-1, position))
-            factor = ranked_keep.gather(-1, position) * factor + ranked_add.gather(-1, position)
-        factor = torch.ones(shape[:-1], dtype=torch.float64, device=scores.device)  # c of the ranking itself
+            position = k + (ranks <= k + 1)  # of the k-th of the others
+            swapped = slopes[term, k] * factor * (values - gather(ranked_values, position))
+            gradient = gradient + swapped * _density(exact_scores - gather(noisy_scores, position))
+            factor = gather(ranked_keep, position) * factor + gather(ranked_add, position)
+        factor = no_gradient[..., 0] + 1  # c of the ranking itself
         for k in range(rankings.shape[-1]):
             utility = utility + (form.rank_weights[term, k] * factor * ranked_values[..., k]).mean(0)
             factor = ranked_keep[..., k] * factor + ranked_add[..., k]
-    return GradientEstimate(torch.where(mask, gradient.mean(0), 0.0).to(scores.dtype), utility.to(scores.dtype))
+    return GradientEstimate(as_like(xp.where(mask, gradient.mean(0), 0.0), scores), as_like(utility, scores))
 
 
 def gumbel_exposure(
-    scores: Tensor,
-    mask: Tensor,
-    rank_weights: Tensor,
+    scores: Array,
+    mask: Array,
+    rank_weights: Array,
     *,
     num_samples: int = 32,
-    generator: torch.Generator | None = None,
-) -> Tensor:
+    generator: Generator | None = None,
+) -> Array:
     """Sampled estimate of E[θ_{rank(i)}] (query, item): θ_n + E Σ_{k < n} (θ_k - θ_{k+1}) (1 - exp(-e^{s_i - w_k})).
 
     Parameters
@@ -166,31 +184,28 @@ def gumbel_exposure(
     num_samples
         Draws per query.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
 
     Whatever the noise, each item of two gets at least the weight of the last rank:
 
-    >>> gumbel_exposure(torch.tensor([[60.0, 0.0]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1.0, 0.5]))
-    tensor([[1.0000, 0.5000]])
+    >>> gumbel_exposure(np.array([[60.0, 0.0]]), np.ones((1, 2), bool), np.array([1.0, 0.5]))
+    array([[1. , 0.5]])
     """
     scores, mask = checked_scores(scores, mask)
     check_control("none", num_samples)
-    missing = max(0, scores.shape[-1] - len(rank_weights))
-    weights = torch.nn.functional.pad(rank_weights.double(), (0, missing))[: scores.shape[-1]].to(scores.device)
+    weights = resized(as_like(rank_weights, as_double(scores[0])), scores.shape[-1])
     slopes = weights[:-1] - weights[1:]
-    num_swaps = int(slopes.nonzero().max()) + 1 if slopes.any() else 0
-    if scores.device.type == "cpu" and HAS_NUMBA:
+    num_swaps = int(namespace(slopes).nonzero(slopes)[0].max()) + 1 if slopes.any() else 0
+    if on_host(scores) and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures
 
         exposure, _ = gumbel_exposures(
-            scores.detach().numpy(),
-            mask.numpy(),
-            weights.numpy(),
+            *map(to_numpy, (scores, mask, weights)),
             num_swaps=num_swaps,
             num_samples=num_samples,
-            seed=draw_seed(generator),
+            seed=random_seed(generator, like=scores),
         )
-        return torch.from_numpy(exposure).to(scores.dtype)
+        return as_like(exposure, scores)
     rankings, noisy_scores = sample_noisy_scores(
         scores, mask, num_samples=num_samples, cutoff=num_swaps + 1, generator=generator
     )
@@ -198,29 +213,30 @@ def gumbel_exposure(
 
 
 def gumbel_exposure_of_draws(
-    scores: Tensor, mask: Tensor, rank_weights: Tensor, *, rankings: Tensor, noisy_scores: Tensor
-) -> Tensor:
+    scores: Array, mask: Array, rank_weights: Array, *, rankings: Array, noisy_scores: Array
+) -> Array:
     """The readable reference of ``gumbel_exposure``; padded items have a noisy score of -inf, so every item beats them."""
-    ranks = ranks_of(rankings, scores.shape[-1])
-    exposure = rank_weights[-1].expand(ranks.shape)
+    xp, ranks = namespace(scores), ranks_of(rankings, scores.shape[-1])
+    exposure = xp.broadcast_to(rank_weights[-1], ranks.shape)
     for k in range(min(rankings.shape[-1], scores.shape[-1] - 1)):
         if rank_weights[k] != rank_weights[k + 1]:
-            rival_scores = noisy_scores.gather(-1, k + (ranks <= k + 1).long())
-            above = -torch.expm1(-(scores.double() - rival_scores).clamp(max=_LARGEST_LOG).exp())
+            rival_scores = gather(noisy_scores, k + (ranks <= k + 1))
+            above = -xp.expm1(-xp.exp(clip(as_double(scores) - rival_scores, high=_LARGEST_LOG)))
             exposure = exposure + (rank_weights[k] - rank_weights[k + 1]) * above
-    return torch.where(mask, exposure.mean(0), 0.0).to(scores.dtype)
+    return as_like(xp.where(mask, exposure.mean(0), 0.0), scores)
 
 
 def sample_noisy_scores(
-    scores: Tensor, mask: Tensor, *, num_samples: int, cutoff: int, generator: torch.Generator | None = None
-) -> tuple[Tensor, Tensor]:
+    scores: Array, mask: Array, *, num_samples: int, cutoff: int, generator: Generator | None = None
+) -> tuple[Array, Array]:
     """The first ``cutoff`` positions of sampled rankings, and the scores with Gumbel noise that put items there; -inf for padding."""
-    noisy = add_gumbel_noise(scores, num_samples=num_samples, generator=generator).masked_fill(~mask, -torch.inf)
+    noisy = add_gumbel_noise(scores, num_samples=num_samples, generator=generator)
+    noisy = masked_fill(noisy, ~mask, -math.inf)
     rankings = rank_by_score(noisy, mask)[..., :cutoff]
-    return rankings, noisy.gather(-1, rankings)
+    return rankings, gather(noisy, rankings)
 
 
-def _density(log_rate_time: Tensor) -> Tensor:
+def _density(log_rate_time: Array) -> Array:
     """g(x) for -x = log_rate_time."""
-    log_rate_time = log_rate_time.clamp(max=_LARGEST_LOG)
-    return (log_rate_time - log_rate_time.exp()).exp()
+    xp, log_rate_time = namespace(log_rate_time), clip(log_rate_time, high=_LARGEST_LOG)
+    return xp.exp(log_rate_time - xp.exp(log_rate_time))

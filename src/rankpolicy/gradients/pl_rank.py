@@ -9,11 +9,23 @@ K the cutoff of the rank weights θ and Z_x the summed exp(score) of the items n
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    as_double,
+    as_like,
+    detached,
+    gather,
+    namespace,
+    on_host,
+    random_seed,
+    scatter,
+    to_numpy,
+    zeros,
+)
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on, num_ranks
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, checked_scores
@@ -21,14 +33,14 @@ from rankpolicy.types import Reward
 
 
 def pl_rank(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 32,
     control: str = "none",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """Estimate dU/dscores of an additive reward from sampled rankings.
 
@@ -45,11 +57,13 @@ def pl_rank(
     control
         Not used: this estimator needs no control variate.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
     """
     scores, mask = checked_scores(scores, mask)
     check_control("none", num_samples)
-    weights, values = (torch.stack(terms) for terms in zip(*reward.additive_forms(labels, mask), strict=True))
+    _, labels = alike(scores, labels)
+    xp = namespace(scores)
+    weights, values = (xp.stack(terms) for terms in zip(*reward.additive_forms(labels, mask), strict=True))
     cutoff = max(1, num_ranks(weights, of=(reward.name, "additive")))
     if on_gpu(scores) and _fits(scores, cutoff):
         from rankpolicy.kernels.triton.pl_rank import pl_rank as on_device
@@ -62,26 +76,25 @@ def pl_rank(
             num_samples=num_samples,
             seed=draw_seed_on(scores.device, generator),
         )
-        return GradientEstimate(sampled.gradient.to(scores.dtype), sampled.utility.to(scores.dtype))
-    if scores.device.type != "cpu" or not HAS_NUMBA:
+        return GradientEstimate(as_like(sampled.gradient, scores), as_like(sampled.utility, scores))
+    if not on_host(scores) or not HAS_NUMBA:
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=cutoff, generator=generator)
         return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward)
 
     from rankpolicy.kernels.plackett_luce.pl_rank import pl_rank_queries
 
     result = pl_rank_queries(
-        scores.detach().numpy(),
-        mask.numpy(),
-        rank_weights=weights[:, :cutoff].double().numpy(),
-        item_values=values.double().numpy(),
+        to_numpy(scores),
+        to_numpy(mask),
+        rank_weights=to_numpy(as_double(weights[:, :cutoff])),
+        item_values=to_numpy(as_double(values)),
         num_samples=num_samples,
-        seed=draw_seed(generator),
+        seed=random_seed(generator, like=scores),
     )
-    gradient, utility = (torch.from_numpy(array).to(scores.dtype) for array in (result.gradient, result.utility))
-    return GradientEstimate(gradient, utility)
+    return GradientEstimate(as_like(result.gradient, scores), as_like(result.utility, scores))
 
 
-def _fits(scores: Tensor, cutoff: int) -> bool:
+def _fits(scores: Array, cutoff: int) -> bool:
     """Whether the GPU kernel can sort this many items and positions."""
     from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
 
@@ -89,11 +102,11 @@ def _fits(scores: Tensor, cutoff: int) -> bool:
 
 
 def pl_rank_of_rankings(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
-    rankings: Tensor,
+    rankings: Array,
     reward: Reward,
 ) -> GradientEstimate:
     """The estimate that these rankings, sampled from the Plackett-Luce policy of the scores, give.
@@ -107,21 +120,18 @@ def pl_rank_of_rankings(
     reward
         An additive reward.
     """
-    scores = scores.detach()
-    shape = (*rankings.shape[:-1], scores.shape[-1])
+    scores, xp = detached(scores), namespace(scores)
     _, is_item = ranked_log_weights(scores, mask, rankings)
     log_remaining = log_remaining_weights(scores, mask, rankings)
-    gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
+    gradient, utility = xp.zeros_like(scores), xp.zeros_like(scores[:, 0])
     for rank_weights, item_values in reward.additive_forms(labels, mask):
-        values = item_values.to(scores.dtype)
-        weights = torch.where(is_item, rank_weights[: rankings.shape[-1]].to(scores.dtype), 0.0)
-        gained = weights * values.expand(shape).gather(-1, rankings)
-        placed_from = gained.flip(-1).cumsum(-1).flip(-1)  # PR
-        placed_after = torch.zeros(shape, dtype=scores.dtype, device=scores.device).scatter(
-            -1, rankings, placed_from - gained
-        )
+        values = as_like(item_values, scores)
+        weights = xp.where(is_item, as_like(rank_weights[: rankings.shape[-1]], scores), 0.0)
+        gained = weights * gather(values, rankings)
+        placed_from = xp.flip(xp.flip(gained, axis=-1).cumsum(-1), axis=-1)  # PR
+        placed_after = scatter(zeros((scores.shape[-1],), like=scores), rankings, placed_from - gained)
         direct = summed_shares(scores, rankings, log_remaining, weights)
         indirect = summed_shares(scores, rankings, log_remaining, placed_from)
-        gradient += torch.where(mask, placed_after + values * direct - indirect, 0.0).mean(0)
+        gradient += xp.where(mask, placed_after + values * direct - indirect, 0.0).mean(0)
         utility += gained.sum(-1).mean(0)
     return GradientEstimate(gradient, utility)

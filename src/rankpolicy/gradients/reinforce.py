@@ -10,11 +10,22 @@ Plackett-Luce is the policy of gradients/affinity_reinforce.py with log weights 
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    as_double,
+    as_like,
+    detached,
+    namespace,
+    on_host,
+    random_seed,
+    to_numpy,
+)
 from rankpolicy.gradients.controls import CONTROLS, check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
 from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
 from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table
@@ -24,14 +35,14 @@ from rankpolicy.types import Reward
 
 
 def reinforce(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: Reward,
     num_samples: int = 32,
     control: str = "leave_one_out",
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> GradientEstimate:
     """Estimate dU/dscores from sampled rankings; compiled where the reward allows, by the torch reference elsewhere.
 
@@ -48,12 +59,13 @@ def reinforce(
     control
         What is subtracted from rewards to lower the variance: ``"leave_one_out"``, ``"mean"``, ``"greedy"`` or ``"none"``.
     generator
-        Source of randomness; by default torch's own.
+        Source of randomness: a ``torch.Generator`` for tensors, a ``numpy.random.Generator`` for arrays; by default an unseeded one.
     """
     scores, mask = checked_scores(scores, mask)
+    _, labels = alike(scores, labels)
     check_control(control, num_samples)
     is_on_gpu = on_gpu(scores)
-    terms = term_table(reward) if is_on_gpu or scores.device.type == "cpu" else None
+    terms = term_table(reward) if is_on_gpu or on_host(scores) else None
     if is_on_gpu and terms is not None and isinstance(reward, RewardExpression) and _fits(scores, terms):
         return _reinforce_on_gpu(
             scores,
@@ -68,23 +80,23 @@ def reinforce(
     if is_on_gpu or terms is None or not isinstance(reward, RewardExpression):
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward, control=control)
-    log_weights = scores.detach().double()
+    log_weights = as_double(detached(scores))
     gradient, utility, metrics = compiled_reinforce(
         log_weights,
         log_weights,
         labels,
         mask,
-        epsilons=log_weights.new_zeros(len(scores)),
+        epsilons=namespace(log_weights).zeros_like(log_weights[:, 0]),
         reward=reward,
         terms=terms,
         num_samples=num_samples,
         control=control,
         generator=generator,
     )
-    return GradientEstimate(gradient.to(scores.dtype), utility.to(scores.dtype), metrics)
+    return GradientEstimate(as_like(gradient, scores), as_like(utility, scores), metrics)
 
 
-def _fits(scores: Tensor, terms: TermTable) -> bool:
+def _fits(scores: Array, terms: TermTable) -> bool:
     """Whether the GPU kernel can rank this many items."""
     from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
 
@@ -92,26 +104,24 @@ def _fits(scores: Tensor, terms: TermTable) -> bool:
     return num_items <= MOST_ITEMS and min(num_items, int(terms.cutoffs.max())) <= MOST_POSITIONS
 
 
-def estimate_of_terms(
-    gradient: Tensor, of_terms: Tensor, reward: RewardExpression, dtype: torch.dtype
-) -> GradientEstimate:
+def estimate_of_terms(gradient: Array, of_terms: Array, reward: RewardExpression, scores: Array) -> GradientEstimate:
     """The estimate that a GPU kernel found: gradient (query, item) and the mean of each term (query, term)."""
-    values = of_terms.to(dtype).unbind(-1)
+    values = as_like(of_terms, scores).unbind(-1)
     metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
-    utility = torch.stack([term.weight * value for term, value in zip(reward.terms, values, strict=True)]).sum(0)
-    return GradientEstimate(gradient.to(dtype), utility, metrics)
+    weighted = [term.weight * value for term, value in zip(reward.terms, values, strict=True)]
+    return GradientEstimate(as_like(gradient, scores), namespace(scores).stack(weighted).sum(0), metrics)
 
 
 def _reinforce_on_gpu(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
     reward: RewardExpression,
     terms: TermTable,
     num_samples: int,
     control: str,
-    generator: torch.Generator | None,
+    generator: Generator | None,
 ) -> GradientEstimate:
     from rankpolicy.kernels.triton import reinforce as on_device
 
@@ -120,39 +130,39 @@ def _reinforce_on_gpu(
         scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=num_samples,
         control=CONTROLS[control].code, seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    return estimate_of_terms(result.gradient, result.values, reward, scores.dtype)
+    return estimate_of_terms(result.gradient, result.values, reward, scores)
 
 
 def compiled_reinforce(
-    log_weights: Tensor,
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    log_weights: Array,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
-    epsilons: Tensor,
+    epsilons: Array,
     reward: RewardExpression,
     terms: TermTable,
     num_samples: int,
     control: str,
-    generator: torch.Generator | None,
+    generator: Generator | None,
     max_positions: int | None = None,
-) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+) -> tuple[Array, Array, dict[str, Array]]:
     """dU/dlog weights (query, item), U (query,) and the mean of each metric (query,), for float64 arrays on the CPU."""
     from rankpolicy.kernels.metrics.values import metric_terms
     from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries, reinforce_queries
 
     reward.check_labels(labels)
-    arrays = (log_weights, scores, labels.double(), mask, epsilons)
+    arrays = (log_weights, scores, as_double(labels), mask, epsilons)
     result = reinforce_queries(
-        WeightedQueries(*(array.contiguous().numpy() for array in arrays)),
+        WeightedQueries(*(np.ascontiguousarray(to_numpy(array)) for array in arrays)),
         terms=metric_terms(*terms, conventions=reward.conventions, num_positions=scores.shape[-1]),
         max_positions=max_positions,
         num_samples=num_samples,
         control=CONTROLS[control].code,
-        seed=draw_seed(generator),
+        seed=random_seed(generator, like=scores),
     )
     metrics = {
-        str(term.factors[0]): torch.from_numpy(values)
+        str(term.factors[0]): as_like(values, log_weights)
         for term, values in zip(reward.terms, result.values.T, strict=True)
     }
-    return torch.from_numpy(result.gradient), torch.from_numpy(result.values @ terms.weights), metrics
+    return as_like(result.gradient, log_weights), as_like(result.values @ terms.weights, log_weights), metrics

@@ -10,10 +10,21 @@ that depends on weights, 1 where ε = 0. Items past the last position have no sh
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
-
+from rankpolicy.arrays import (
+    Array,
+    alike,
+    as_like,
+    clip,
+    detached,
+    log_cumsum_exp,
+    log_sigmoid,
+    lowest,
+    masked_fill,
+    namespace,
+    scatter,
+    sigmoid,
+    zeros,
+)
 from rankpolicy.gradients.controls import CONTROLS, check_control, check_rewards
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.metrics import RewardExpression
@@ -24,11 +35,11 @@ from rankpolicy.types import RankingPolicy, Reward
 
 
 def reinforce_of_rankings(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor,
+    scores: Array,
+    labels: Array,
+    mask: Array,
     *,
-    rankings: Tensor,
+    rankings: Array,
     reward: Reward,
     control: str = "leave_one_out",
 ) -> GradientEstimate:
@@ -45,12 +56,12 @@ def reinforce_of_rankings(
     control
         ``"leave_one_out"``, ``"mean"``, ``"greedy"`` or ``"none"``.
     """
-    policy = PlackettLuce(scores.detach(), mask)
+    policy = PlackettLuce(detached(scores), mask)
     return _estimate(policy, log_prob_gradient(policy.scores, mask, rankings), labels, rankings, reward, control)
 
 
 def affinity_reinforce_of_rankings(
-    policy: Affinity, labels: Tensor, *, rankings: Tensor, reward: Reward, control: str = "greedy"
+    policy: Affinity, labels: Array, *, rankings: Array, reward: Reward, control: str = "greedy"
 ) -> GradientEstimate:
     """The estimate that these lists, sampled from the affinity policy, give.
 
@@ -70,7 +81,7 @@ def affinity_reinforce_of_rankings(
     return _estimate(policy, affinity_log_prob_gradient(policy, rankings), labels, rankings, reward, control)
 
 
-def log_prob_gradient(scores: Tensor, mask: Tensor, rankings: Tensor) -> Tensor:
+def log_prob_gradient(scores: Array, mask: Array, rankings: Array) -> Array:
     """dlog P(ranking)/dscores (..., query, item) of a Plackett-Luce policy, for the positions that ``rankings`` holds.
 
     Parameters
@@ -80,13 +91,15 @@ def log_prob_gradient(scores: Tensor, mask: Tensor, rankings: Tensor) -> Tensor:
     rankings
         Whole rankings or their first positions (..., query, position).
 
-    >>> log_prob_gradient(torch.zeros(1, 3), torch.ones(1, 3, dtype=torch.bool), torch.tensor([[0, 1, 2]]))
-    tensor([[ 0.6667,  0.1667, -0.8333]])
+    >>> import numpy as np
+    >>> log_prob_gradient(np.zeros((1, 3)), np.ones((1, 3), bool), np.array([[0, 1, 2]])).round(4)
+    array([[ 0.6667,  0.1667, -0.8333]])
     """
+    scores, mask, rankings = alike(scores, mask, rankings)
     return _log_weight_gradient(scores, mask, rankings, epsilon=0.0)
 
 
-def affinity_log_prob_gradient(policy: Affinity, rankings: Tensor) -> Tensor:
+def affinity_log_prob_gradient(policy: Affinity, rankings: Array) -> Array:
     """dlog P(ranking)/dscores (..., query, item) of an affinity policy, for the positions that ``rankings`` holds.
 
     Parameters
@@ -98,44 +111,46 @@ def affinity_log_prob_gradient(policy: Affinity, rankings: Tensor) -> Tensor:
 
     With ε = 0 and three affinities of 1/2 it is half of Plackett-Luce's with equal weights:
 
-    >>> policy = Affinity(torch.zeros(1, 3), torch.ones(1, 3, dtype=torch.bool), epsilon=0.0)
-    >>> affinity_log_prob_gradient(policy, torch.tensor([[0, 1, 2]]))
-    tensor([[ 0.3333,  0.0833, -0.4167]])
+    >>> import numpy as np
+    >>> policy = Affinity(np.zeros((1, 3)), np.ones((1, 3), bool), epsilon=0.0)
+    >>> affinity_log_prob_gradient(policy, np.array([[0, 1, 2]])).round(4)
+    array([[ 0.3333,  0.0833, -0.4167]])
     """
-    by_log_affinity = _log_weight_gradient(logsigmoid(policy.scores), policy.mask, rankings, epsilon=policy.epsilon)
-    return by_log_affinity * torch.sigmoid(-policy.scores)
+    by_log_affinity = _log_weight_gradient(log_sigmoid(policy.scores), policy.mask, rankings, epsilon=policy.epsilon)
+    return by_log_affinity * sigmoid(-policy.scores)
 
 
-def _log_weight_gradient(log_weights: Tensor, mask: Tensor, rankings: Tensor, *, epsilon: float | Tensor) -> Tensor:
+def _log_weight_gradient(log_weights: Array, mask: Array, rankings: Array, *, epsilon: float | Array) -> Array:
     """dlog P/dlog w (..., query, item)."""
     choices = sequential_choices(log_weights, mask, rankings, epsilon=epsilon)
     # Finite, not -inf: sums of vanishing shares stay numbers.
-    nothing = torch.finfo(log_weights.dtype).min / 4
-    log_share = torch.where(choices.is_item, choices.log_by_weight - choices.log_prob, nothing).clamp(min=nothing)
-    log_inverse = torch.where(choices.is_item, log_share - choices.log_remaining, nothing).logcumsumexp(-1)
-    shape = (*rankings.shape[:-1], log_weights.shape[-1])
+    xp, nothing = namespace(log_weights), lowest(log_weights)
+    log_share = clip(xp.where(choices.is_item, choices.log_by_weight - choices.log_prob, nothing), nothing)
+    log_inverse = log_cumsum_exp(xp.where(choices.is_item, log_share - choices.log_remaining, nothing))
     # An item that was not placed takes part in every choice.
-    up_to_rank = log_inverse[..., -1:].expand(shape).scatter(-1, rankings, log_inverse)
-    shares = torch.zeros(shape, dtype=log_weights.dtype, device=log_weights.device)
-    shares = shares.scatter(-1, rankings, log_share.exp())
-    return torch.where(mask, shares - (log_weights + up_to_rank).exp(), 0.0)
+    shape = (*rankings.shape[:-1], log_weights.shape[-1])
+    up_to_rank = scatter(xp.broadcast_to(log_inverse[..., -1:], shape), rankings, log_inverse)
+    shares = scatter(zeros(shape[-1:], like=log_weights), rankings, xp.exp(log_share))
+    return xp.where(mask, shares - xp.exp(log_weights + up_to_rank), 0.0)
 
 
 def _estimate(
-    policy: RankingPolicy, gradients: Tensor, labels: Tensor, rankings: Tensor, reward: Reward, control: str
+    policy: RankingPolicy, gradients: Array, labels: Array, rankings: Array, reward: Reward, control: str
 ) -> GradientEstimate:
     """The mean over samples of advantage times dlog P/dscores (sample, query, item)."""
     check_control(control, len(rankings))
-    mask, dtype = policy.mask, gradients.dtype
-    metrics: dict[str, Tensor] = {}
+    mask = policy.mask
+    _, labels, rankings = alike(gradients, labels, rankings)
+    metrics: dict[str, Array] = {}
     if isinstance(reward, RewardExpression):
-        values = {leaf: reward.leaf_values(leaf, rankings, labels, mask).to(dtype) for leaf in reward.leaves}
+        values = {leaf: as_like(reward.leaf_values(leaf, rankings, labels, mask), gradients) for leaf in reward.leaves}
         rewards = reward.combine(values)
         metrics = {str(leaf): value.mean(0) for leaf, value in values.items()}
     else:
-        rewards = reward(rankings, labels, mask).to(dtype)
+        rewards = as_like(reward(rankings, labels, mask), gradients)
         check_rewards(reward, rewards)
-    greedy_reward = reward(policy.mode()[..., : rankings.shape[-1]], labels, mask).to(dtype)
+    greedy_reward = as_like(reward(policy.mode()[..., : rankings.shape[-1]], labels, mask), gradients)
     # A query that is left out of means has the reward NaN, and nothing to learn from.
-    advantages = CONTROLS[control].advantages(rewards, greedy_reward).nan_to_num(nan=0.0)
+    advantages = CONTROLS[control].advantages(rewards, greedy_reward)
+    advantages = masked_fill(advantages, advantages != advantages, 0.0)
     return GradientEstimate((advantages[..., None] * gradients).mean(0), rewards.mean(0), metrics)

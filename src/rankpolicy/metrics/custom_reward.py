@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rankpolicy.arrays import Array, alike, is_tensor, to_numpy
+from rankpolicy.arrays import Array, alike, called, is_tensor, to_numpy
 from rankpolicy.metrics.expression import Leaf
 from rankpolicy.metrics.metric import AdditiveForm
 from rankpolicy.types import Conventions, RankPolicyError
@@ -21,7 +21,7 @@ class CustomReward:
     name
         Name in tables and error messages.
     function
-        ``function(rankings, labels, mask)`` returns one value per ranking (..., query).
+        ``function(rankings, labels, mask)`` returns one value per ranking (..., query); it gets tensors where torch is installed.
     conventions
         The conventions of the table in which it stands; the function need not follow them.
     """
@@ -40,7 +40,7 @@ class CustomReward:
 
     def __call__(self, rankings: Array, labels: Array, mask: Array) -> Array:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
-        returned = self.function(rankings, labels, mask)
+        returned = called(self.function, rankings, labels, mask)
         try:
             _, values = alike(rankings, returned if is_tensor(rankings) else to_numpy(returned))
             if not is_tensor(values) and values.dtype.kind not in "biuf":

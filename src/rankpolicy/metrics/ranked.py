@@ -58,9 +58,7 @@ def judged_items(labels: Array, mask: Array, *, cutoff: int | None = None) -> Ju
         raise RankPolicyError(
             f"cutoff must be a whole number, 1 or more; got {cutoff!r}. Leave it out to count every position."
         )
-    xp = arrays.namespace(labels)
-    as_floats = labels if arrays.is_floating(labels) else xp.astype(labels, xp.float32)
-    return JudgedItems(arrays.masked_fill(as_floats, ~mask, 0.0), mask)
+    return JudgedItems(arrays.masked_fill(arrays.as_floats(labels), ~mask, 0.0), mask)
 
 
 def ranked(rankings: Array, labels: Array, mask: Array, *, cutoff: int | None = None) -> Ranked:

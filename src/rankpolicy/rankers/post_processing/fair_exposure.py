@@ -199,7 +199,7 @@ class FairExposure(FairRanker):
             kind=self._kind_of_labels(labels),
             predictions=scores @ self._weights + self._intercept,
             labels=labels,
-            codes=codes.numpy(),
+            codes=codes,
             num_neighbours=self.num_neighbours,
         )
         self._curve = self._out_of_fold_curve(train, folds)
