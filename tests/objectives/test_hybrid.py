@@ -14,7 +14,7 @@ from rankpolicy.objectives import (
     Hybrid,
     ScheduledObjective,
 )
-from rankpolicy.objectives.reward_weights import trained_weights
+from rankpolicy.objectives.hybrid import trained_weights
 from tests.objectives.test_objectives import batch_of
 
 SCORES = torch.tensor([[0.5, -1.0, 0.0], [2.0, 1.0, 50.0]])

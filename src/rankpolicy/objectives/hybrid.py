@@ -14,11 +14,13 @@ from rankpolicy.declarations.settings import ReadWhen, check_settings, documente
 from rankpolicy.gradients import CONTROLS, affinity_reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.expression import RewardExpression, Term
 from rankpolicy.objectives.exploration import EPSILON
 from rankpolicy.objectives.policy_gradient import ascent_loss
-from rankpolicy.objectives.reward_weights import with_trained_weights
 from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.objectives.value import ObjectiveValue
+
+LEAST_SHORTFALL = 1e-3  # a metric at its highest value would take all the weight
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,7 +87,7 @@ class Hybrid(HybridSettings):
     - plus the ``empty_penalty`` of the loss times max(0, a - 0.5) of the items of queries without relevant ones, mean over items, then
       over all queries.
 
-    The weights of a reward "trained_mean(ap, ndcg@10)" change from epoch to epoch, see objectives/reward_weights.py.
+    The weights of a reward "trained_mean(ap, ndcg@10)" change from epoch to epoch, see ``trained_weights``.
     """
 
     targets: str = setting(
@@ -162,3 +164,29 @@ class Hybrid(HybridSettings):
 def _mean(values: Tensor, batch: Batch) -> Tensor:
     # A query that the conventions leave out of means has the value NaN.
     return batch.mean_over_queries(values.nan_to_num(nan=0.0))
+
+
+def trained_weights(means: Sequence[float]) -> list[float]:
+    """Weights, summing to 1, for metrics that are at most 1 and had these means.
+
+    The best weights for a reward to be maximised alone would all go to the metric that is easiest. Trained are therefore weights that
+    balance the shortfalls L_k = 1 - (mean of metric k): with sum_k w_k L_k - log w_k (Kendall, Gal & Cipolla 2018, weights of losses by
+    their uncertainty), whose minimum over the weights is w_k = 1 / L_k. For the network this is to lower sum_k log L_k: each metric's
+    shortfall by the same proportion, whatever its scale. Network and weights take turns: after every epoch the weights go to that
+    minimum, and are scaled to sum to 1.
+
+    >>> trained_weights([0.5, 0.75])  # shortfalls 1/2 and 1/4
+    [0.3333333333333333, 0.6666666666666666]
+    """
+    weights = [1 / max(1 - mean, LEAST_SHORTFALL) for mean in means]
+    return [weight / sum(weights) for weight in weights]
+
+
+def with_trained_weights(reward: RewardExpression, parts: Mapping[str, Sequence[float]]) -> RewardExpression:
+    """The reward with the weights that the last epoch suggests; before the first, as it is."""
+    leaves = reward.leaves
+    if not all(parts.get(str(leaf)) for leaf in leaves):
+        return reward
+    weights = trained_weights([parts[str(leaf)][-1] for leaf in leaves])
+    terms = tuple(Term(weight, (leaf,)) for weight, leaf in zip(weights, leaves, strict=True))
+    return replace(reward, terms=terms)

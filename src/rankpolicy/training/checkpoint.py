@@ -7,16 +7,15 @@ import os
 import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from rankpolicy.declarations.settings import setting_names
 from rankpolicy.optional import require
+from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write, checked_target, is_special
-
-if TYPE_CHECKING:
-    from rankpolicy.training.network_fit import NetworkFit, TrainingState
 
 
 def open_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
@@ -62,8 +61,8 @@ def _purpose(fit: NetworkFit) -> str:
     """What must not change between a checkpoint and its resumption; how long to train may."""
     objective, settings = fit.objective, fit.settings
     reward = getattr(getattr(objective, "reward", None), "name", "")
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    values = {name: value for name, value in values.items() if name not in ("epochs", "patience")}
+    names = [name for name in setting_names(TrainingSettings) if name not in ("epochs", "patience")]
+    values = {name: getattr(settings, name) for name in names}
     if is_dataclass(objective):
         of_objective = {field.name: getattr(objective, field.name) for field in fields(objective)}
         values |= {

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.batches import Batch, RaggedTensors
+from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.models.layers import drawing_from
 from rankpolicy.models.stack import Stack, stack_shape
 from rankpolicy.objectives.value import Objective, ScheduledObjective, can_merge, merged, value_and_slope
@@ -23,6 +22,7 @@ from rankpolicy.training.device_texts import DeviceTexts
 from rankpolicy.training.grouped_batches import StepBatch, shuffled_steps
 from rankpolicy.training.kernel_networks import KernelNetworks
 from rankpolicy.training.loop import (
+    EpochMeans,
     EpochSums,
     copied_weights,
     end_epoch,
@@ -75,18 +75,13 @@ def fit_networks(fits: Sequence[NetworkFit]) -> list[TrainingState]:
         if len(indices) > 1 or _is_stack_on_device(fit):
             states |= zip(indices, _train_together([fits[index] for index in indices]), strict=True)
         elif stays_on_device(fit) and DeviceTexts.serve(fit.network, fit.train.features):
-            with drawing_from(
-                fit.network, fit.generator
-            ):  # as in training: graphs draw where they drew when they were captured
+            # As in training: graphs draw where they drew when they were captured.
+            with drawing_from(fit.network, fit.generator):
                 texts = DeviceTexts(fit)
             states[indices[0]] = train_network(fit, texts.shuffled_batches)
         else:
-            states[indices[0]] = train_network(fit, partial(_shuffled_batches, fit))
+            states[indices[0]] = train_network(fit)
     return [states[index] for index in range(len(fits))]
-
-
-def _shuffled_batches(fit: NetworkFit, epoch: int) -> Iterator[Batch]:
-    return fit.train.shuffled_batches(fit.settings.batch_queries, generator=fit.generator)
 
 
 def stays_on_device(fit: NetworkFit) -> bool:
@@ -100,7 +95,7 @@ def _is_stack_on_device(fit: NetworkFit) -> bool:
 
 def ensembles_of(fits: Sequence[NetworkFit]) -> list[list[int]]:
     """The indices of networks that are trained together: groups of equal size, one after the other, of equal data and seeds."""
-    if current_worker() is not None:  # each has its share of every batch, one network after the other
+    if len(fits) == 1 or current_worker() is not None:  # workers share every batch, one network after the other
         return [[index] for index in range(len(fits))]
     similar: list[list[int]] = []
     for index, fit in enumerate(fits):
@@ -182,9 +177,8 @@ def _train(ensemble: Ensemble) -> None:
             for smaller in ensemble.split(active):
                 _train(smaller)
             return
-        reports, part_means = ensemble.train_epoch()
-        of_each = {index: {name: means[index] for name, means in part_means.items()} for index in active}
-        ended = [index for index in active if end_epoch(fits[index], states[index], reports[index], of_each[index])]
+        means = ensemble.train_epoch()
+        ended = [index for index in active if end_epoch(fits[index], states[index], *means[index])]
         active = [index for index in active if index not in ended]
         if active:  # the weights of those that have finished change with the others'
             for index in ended:
@@ -223,8 +217,8 @@ class Ensemble:
         )
         self._device_batches = self._new_device_batches() if is_on_device else None
 
-    def train_epoch(self) -> tuple[list[float], dict[str, list[float]]]:
-        """One pass over all queries; returns what ``EpochSums.means`` does."""
+    def train_epoch(self) -> list[EpochMeans]:
+        """One pass over all queries."""
         for fit in self.fits:
             if not fit.network.training:
                 fit.network.train()

@@ -29,12 +29,13 @@ from rankpolicy.types import RankPolicyError
 _FEW_PARAMETERS = 500_000
 _FEW_PRODUCTS = 100_000_000  # of a weight and an activation in one step
 _LOSS, _REPORT = "the loss", "the report"  # next to the names of parts
+EpochMeans = tuple[float, dict[str, float]]  # of a policy: the mean report, and the means of the parts by name
 
 
-def train_network(fit: NetworkFit, batches_of_epoch: Callable[[int], Iterable[Batch]]) -> TrainingState:
+def train_network(fit: NetworkFit, batches_of_epoch: Callable[[int], Iterable[Batch]] | None = None) -> TrainingState:
     """Train a network in place; with validation it ends with the weights of the best epoch, otherwise with the last.
 
-    ``batches_of_epoch`` gives the batches of an epoch by its number, from 0.
+    ``batches_of_epoch`` gives the batches of an epoch by its number, from 0; None cuts them out of the training data.
     """
     state = TrainingState(fit.network, new_adamw(fit.network, fit.settings), fit.generator)
     with drawing_from(fit.network, fit.generator), single_thread_if_small([fit]):
@@ -42,8 +43,12 @@ def train_network(fit: NetworkFit, batches_of_epoch: Callable[[int], Iterable[Ba
             open_checkpoint(fit, state)
         is_finished = has_run_its_epochs(fit, state)
         while not is_finished:
-            reports, part_means = train_epoch(fit, state, batches_of_epoch(state.epoch))
-            is_finished = end_epoch(fit, state, reports[0], {name: values[0] for name, values in part_means.items()})
+            batches = (
+                fit.train.shuffled_batches(fit.settings.batch_queries, generator=fit.generator)
+                if batches_of_epoch is None
+                else batches_of_epoch(state.epoch)
+            )
+            is_finished = end_epoch(fit, state, *train_epoch(fit, state, batches))
     load_best_weights(fit, state)
     return state
 
@@ -61,10 +66,8 @@ def new_adamw(network: nn.Module, settings: TrainingSettings) -> torch.optim.Ada
     )
 
 
-def train_epoch(
-    fit: NetworkFit, state: TrainingState, batches: Iterable[Batch]
-) -> tuple[list[float], dict[str, list[float]]]:
-    """Take a step on each batch; returns what ``EpochSums.means`` does."""
+def train_epoch(fit: NetworkFit, state: TrainingState, batches: Iterable[Batch]) -> EpochMeans:
+    """Take a step on each batch."""
     fit.network.train()
     objective = objective_of_epoch(fit.objective, state)
     sums, num_queries = EpochSums(), 0
@@ -85,7 +88,7 @@ def train_epoch(
         if current_worker() is None and fit.is_over():  # several workers take the same number of steps
             break
     sums.check_finite([fit], state.epoch)
-    return sums.means(num_queries)
+    return sums.means(num_queries)[0]
 
 
 def end_epoch(fit: NetworkFit, state: TrainingState, report: float, part_means: Mapping[str, float]) -> bool:
@@ -186,12 +189,13 @@ class EpochSums:
             "or map labels to small grades."
         )
 
-    def means(self, num_queries: int) -> tuple[list[float], dict[str, list[float]]]:
-        """The mean report of each policy, and the means of the parts by name."""
+    def means(self, num_queries: int) -> list[EpochMeans]:
+        """The means of each policy."""
         sum_over_workers(list(self._sums.values()))
-        means = {name: (total / num_queries).reshape(-1).tolist() for name, total in self._sums.items()}
-        del means[_LOSS]
-        return means.pop(_REPORT), means
+        totals = torch.stack([total.reshape(-1) for name, total in self._sums.items() if name != _LOSS])
+        names = [name for name in self._sums if name not in (_LOSS, _REPORT)]
+        of_policies = (totals / num_queries).T.tolist()
+        return [(report, dict(zip(names, parts, strict=True))) for report, *parts in of_policies]
 
 
 @contextmanager

@@ -90,7 +90,9 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
         ranker=description, iteration=0, num_iterations=num_epochs, metrics={}, settings=options.settings
     )
     with ExitStack() as stack:
-        show = stack.enter_context(_shown(state, options))
+        in_terminal = sys.stderr.isatty() and find_spec("rich") is not None
+        is_bar = options.progress is not False and options.every is None and in_terminal
+        show = stack.enter_context(_bar(state) if is_bar else _lines(options))
         started: list[Callback] = []
 
         def report_epoch(epoch: int, latest: dict[str, float]) -> bool:
@@ -120,50 +122,35 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
 
 
 @contextmanager
-def _shown(state: TrainingProgress, options: ReportOptions) -> Iterator[_Show]:
-    """What shows progress: a bar, lines, or nothing but the log."""
-    in_terminal = sys.stderr.isatty() and find_spec("rich") is not None
-    if options.progress is not False and options.every is None and in_terminal:
-        with _bar(state) as show:
-            yield show
-        return
-    lines = _Lines(quiet=options.progress is False, every=options.every, always=options.progress is True)
-    yield lines.show
-    lines.end()
-
-
-class _Lines:
+def _lines(options: ReportOptions) -> Iterator[_Show]:
     """A line every few seconds, the first after as long, or after every so many iterations.
 
     At the end there is one more, if there were others or progress was asked for.
     """
+    start = last = time.monotonic()
+    latest: TrainingProgress | None = None
+    num_lines = 0
 
-    def __init__(self, *, quiet: bool, every: int | None, always: bool) -> None:
-        self.quiet, self.every, self.always = quiet, every, always
-        self.start = self.last = time.monotonic()
-        self.latest: TrainingProgress | None = None
-        self.num_lines = 0
-
-    def show(self, state: TrainingProgress) -> None:
-        self.latest, now = state, time.monotonic()
-        seconds = now - self.last
-        if seconds >= SECONDS_BETWEEN_LINES if self.every is None else state.iteration % self.every == 0:
-            self.last = now
-            self.num_lines += 1
-            self._write(_line(state))
-
-    def end(self) -> None:
-        if self.latest is not None:
-            done = f"{_line(self.latest)}  done in {time.monotonic() - self.start:.1f} s"
-            if self.num_lines or self.always:
-                self._write(done)
-            else:
-                logger.info("%s", done)
-
-    def _write(self, line: str) -> None:
+    def write(line: str) -> None:
         logger.info("%s", line)
-        if not self.quiet and not (logger.isEnabledFor(logging.INFO) and logger.hasHandlers()):
+        if options.progress is not False and not (logger.isEnabledFor(logging.INFO) and logger.hasHandlers()):
             print(line, file=sys.stderr, flush=True)
+
+    def show(state: TrainingProgress) -> None:
+        nonlocal last, latest, num_lines
+        latest, now = state, time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES if options.every is None else state.iteration % options.every == 0:
+            last = now
+            num_lines += 1
+            write(_line(state))
+
+    yield show
+    if latest is not None:
+        done = f"{_line(latest)}  done in {time.monotonic() - start:.1f} s"
+        if num_lines or options.progress:
+            write(done)
+        else:
+            logger.info("%s", done)
 
 
 def _line(state: TrainingProgress) -> str:

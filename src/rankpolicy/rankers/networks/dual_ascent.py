@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from rankpolicy.data.batches import Batch, RaggedTensors
+from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import share_settings
 from rankpolicy.models.average import scores_of_all
 from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
-from rankpolicy.training import TrainingSettings, Validation, fit_network
-from rankpolicy.training.network_fit import ReportEpoch
+from rankpolicy.training import NetworkFit, TrainingSettings, Validation
 
 TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, relative to the bound
 LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0
@@ -75,26 +75,16 @@ class DualAscent:
         self.price = max(0.0, self.multiplier + _PROPORTIONAL * step)
 
 
-def fit_by_dual_ascent(
-    network: nn.Module,
-    train: RaggedTensors,
-    objective: FairPolicyGradient,
-    *,
-    bound: float,
-    whole: Batch,
-    settings: TrainingSettings,
-    generator: torch.Generator,
-    validation: Validation | None,
-    report_epoch: ReportEpoch | None,
-) -> tuple[list[BoundedEpoch], int]:
-    """Train ``network`` in place. Of the epochs that meet the bound on the training data (``whole``) the one with the highest utility is
-    kept; if none meets it, the closest. Returns the epochs and the number, from 1, of the one kept.
+def under_bound(fit: NetworkFit, objective: FairPolicyGradient, *, bound: float, whole: Batch) -> list[BoundedEpoch]:
+    """Make a fit one under a bound; the list that is returned grows by an element per epoch.
 
-    All epochs are run: disparity crosses the bound early, before it has a price, and returns to it later.
+    Of the epochs that meet the bound on the training data (``whole``) the one with the highest utility is kept; if none meets it, the
+    closest. All epochs are run: disparity crosses the bound early, before it has a price, and returns to it later.
     """
     ascent = DualAscent(objective=objective, bound=bound)
     measured = replace(objective, quadrature=FINE)
     epochs: list[BoundedEpoch] = []
+    validation, report_epoch = fit.validation, fit.report_epoch
 
     def score(scores: Tensor) -> float:
         value = measured.measure(whole.padding.pad(scores.cpu().double()), whole)
@@ -102,24 +92,17 @@ def fit_by_dual_ascent(
         if validation is None:
             utility = float(whole.mean_over_queries(value.utility))
         else:
-            utility = validation.score(scores_of_all(network, validation.features))
+            utility = validation.score(scores_of_all(fit.network, validation.features))
         epochs.append(BoundedEpoch(ascent.price, disparity, utility, ascent.is_close(disparity)))
         is_met = ascent.is_met_by(disparity)
         ascent.observe(disparity)
         return utility if is_met else -_UNMET - abs(disparity - bound)
 
     def report(epoch: int, latest: dict[str, float]) -> bool | None:
-        if report_epoch is None:
-            return None
-        return report_epoch(epoch, {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity})
+        numbers = {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity}
+        return None if report_epoch is None else report_epoch(epoch, numbers)
 
-    state = fit_network(
-        network,
-        train,
-        ascent,
-        settings=replace(settings, patience=None),
-        generator=generator,
-        validation=Validation(train.features, score, "utility"),
-        report_epoch=report,
-    )
-    return epochs, state.best_epoch
+    fit.objective, fit.settings = ascent, share_settings(TrainingSettings, fit.settings, patience=None)
+    fit.validation, fit.report_epoch = Validation(fit.train.features, score, "utility"), report
+    fit.other_validations = {}
+    return epochs

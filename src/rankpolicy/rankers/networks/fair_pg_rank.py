@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -27,9 +28,9 @@ from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairP
 from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
-from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
-from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
-from rankpolicy.training import Validation, epoch_progress
+from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, under_bound
+from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.training import NetworkFit, Validation
 from rankpolicy.training.full_batch import FullBatchFit
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
@@ -141,7 +142,8 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             options.refuse_checkpoint(
                 "training with max_disparity keeps no checkpoints: they do not hold the price of disparity."
             )
-            self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
+            usual = super()._training(train, valid, options)
+            yield from self._training_under_bound(usual, everything, self._objective(train), self.max_disparity)
         else:
             yield from super()._training(train, valid, options)
         scores = everything.padding.pad(self._network_scores(everything.features))
@@ -185,36 +187,22 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         self._used_strength = multiplier
         return network, values
 
-    def _fit_bounded_network(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        options: FitOptions,
-        everything: Batch,
-        inputs: NetworkInputs,
-        bound: float,
-    ) -> None:
-        device = usable_device(self.device)
-        network = self._initial_network(inputs, options).to(device)
-        validation = None if valid is None else self._validation(valid, inputs, device)
-        with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
-            epochs, best = fit_by_dual_ascent(
-                network,
-                RaggedTensors.of(train, inputs.read(train), device),
-                self._objective(train),
-                bound=bound,
-                whole=everything,
-                settings=self._training_settings(),
-                generator=self._new_generator(device),
-                validation=validation,
-                report_epoch=report_epoch,
-            )
-        best_epoch = epochs[best - 1]
+    def _training_under_bound(
+        self, fits: FitSteps, everything: Batch, objective: FairPolicyGradient, bound: float
+    ) -> FitSteps:
+        """The usual training, which ``fits`` asks for, under a bound."""
+        fit = next(fits)
+        assert isinstance(fit, NetworkFit)
+        validation = fit.validation
+        epochs = under_bound(fit, objective, bound=bound, whole=everything)
+        state = yield fit
+        with suppress(StopIteration):
+            fits.send(state)
+        best_epoch = epochs[state.best_epoch - 1]
         # No warning if disparity was below the bound all the time.
         if max(epoch.disparity for epoch in epochs) > bound and not any(epoch.is_close for epoch in epochs):
             warnings.warn(self._missed(bound, best_epoch.disparity), stacklevel=4)
-        self._network, self._inputs = network, inputs
-        self._used_strength, self.best_iteration_ = best_epoch.price, best
+        self._used_strength, self.best_iteration_ = best_epoch.price, state.best_epoch
         self.best_score_ = None if validation is None else best_epoch.utility
         utilities = [epoch.utility for epoch in epochs]
         self.evals_result_ = {"training": {"disparity": [epoch.disparity for epoch in epochs]}}

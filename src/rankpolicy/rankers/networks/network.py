@@ -22,7 +22,7 @@ from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.arguments import checked_kinds
-from rankpolicy.declarations.settings import ReadWhen, setting, setting_names, share_settings
+from rankpolicy.declarations.settings import ReadWhen, setting, setting_names
 from rankpolicy.evaluation.on_device import mean_of_scores
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
@@ -147,7 +147,7 @@ class NetworkRanker(Ranker, TrainingSettings):
                 network=network,
                 train=tensors,
                 objective=objective,
-                settings=self._training_settings(),
+                settings=self,
                 generator=self._new_generator(device),
                 validation=validation,
                 other_validations=others,
@@ -186,9 +186,6 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _check_init(self, init: Any, train: RankingDataset) -> None:
         check_network_init(self, init, train)
-
-    def _training_settings(self) -> TrainingSettings:
-        return share_settings(TrainingSettings, self)
 
     def _new_generator(self, device: torch.device | None = None) -> torch.Generator:
         generator = torch.Generator(device or "cpu")
