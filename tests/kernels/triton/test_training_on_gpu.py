@@ -6,17 +6,16 @@ import torch
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.objectives import FairPolicyGradient, PolicyGradient
-from rankpolicy.training import ensemble, fit_networks, kernel_networks, optimizer
+from rankpolicy.training import ensemble, fit_networks, kernel_networks
 from tests.training.test_ensemble import new_fit, ranking_scores
 
 
 @pytest.fixture
 def steps_of_a_device(device, monkeypatch):
-    """In the interpreter: the path that data on a GPU take, with kernels for networks and optimizer."""
+    """In the interpreter: the path that data on a GPU take, with kernels for networks."""
     monkeypatch.setattr(ensemble, "stays_on_device", lambda fit: True)
     if device.type == "cpu":
-        for module in (kernel_networks, optimizer):
-            monkeypatch.setattr(module, "on_gpu", lambda array: array.element_size() <= 4)
+        monkeypatch.setattr(kernel_networks, "on_gpu", lambda array: array.element_size() <= 4)
     return device
 
 
