@@ -7,6 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.clicks import POSITION_BIAS_METHODS, PositionBias, estimate_position_bias, make_biased_log, pair_counts
+from rankpolicy.clicks.log.log_pairs import pairs_of
 
 PROPENSITIES = np.array([1.0, 0.6, 0.35, 0.2])
 RELEVANCE = np.array([[0.9, 0.6, 0.4, 0.3, 0.2], [0.5, 0.7, 0.3, 0.6, 0.8], [0.4, 0.2, 0.8, 0.5, 0.6]])
@@ -56,6 +57,55 @@ def test_known_propensities_come_back(method):
     # A 95 % interval is 3.92 standard errors wide; 12 logs and 20 resamples tell both within a factor of about two.
     assert (widths / (3.92 * spread) > 0.4).all()
     assert (widths / (3.92 * spread) < 2.5).all()
+
+
+STEEP = np.array([1.0, 0.5, 0.25, 0.1])
+
+
+def joined(first, second):
+    """Two logs as one, the sessions of the first on top."""
+    columns = {name: np.concatenate([getattr(made.log, name) for made in (first, second)]) for name in COLUMNS}
+    return replace(first.log, **columns)
+
+
+COLUMNS = ("queries", "items", "clicks", "counts")
+
+
+def with_features(method, seed):
+    """A log, what the method is told about its pairs or sessions, and the curves (feature, position) behind it."""
+    if method == "em":
+        made = simulated("em", 4000, seed)
+        pairs = pairs_of(made.log)
+        queries = np.array(pairs.query_names, int)[pairs.queries]
+        relevance = RELEVANCE[queries, np.array(pairs.item_names, int)[pairs.items]]
+        features = np.column_stack([np.log(relevance / (1 - relevance)), np.cos(np.arange(len(pairs)))])
+        return made.log, {"pair_features": features}, PROPENSITIES[None]
+    flat, steep = (
+        make_biased_log(4000, propensities=curve, relevance=RELEVANCE, traffic="random", random_state=2 * seed + second)
+        for second, curve in enumerate((PROPENSITIES, STEEP))
+    )
+    kind = np.repeat([0, 1], 4000)
+    given = {"segments": kind} if method == "randomised-by-segment" else {"query_features": kind[:, None]}
+    return joined(flat, steep), given, np.stack([PROPENSITIES, STEEP])
+
+
+@pytest.mark.parametrize("method", ["em", "randomised-by-segment", "randomised-regression"])
+def test_known_propensities_come_back_with_features(method):
+    """Twelve logs: the mean log error is 0 within four of its standard errors, for every value of the features."""
+    errors = []
+    for seed in range(12):
+        log, given, curves = with_features(method, seed)
+        estimate = estimate_position_bias(log, method=method, num_resamples=0, **given)
+        if method == "em":
+            found = estimate.propensities[None]
+        elif method == "randomised-by-segment":
+            found = estimate.of_segments([0, 1])
+        else:
+            found = estimate.of_features(np.array([[0.0], [1.0]]))
+        errors.append(np.log(found[:, 1:] / curves[:, 1:]))
+    errors = np.array(errors)
+    assert (abs(errors.mean(0)) < 4 * errors.std(0, ddof=1) / np.sqrt(12) + 0.01).all()
+    assert (errors.std(0, ddof=1) < 0.2).all()  # so that the bound above can fail
 
 
 @METHODS
