@@ -288,7 +288,6 @@ class Bandit(SavedBandit):
             features=self._features(),
             discount=float(self.discount),
             feedback=ALL_CLICKS,
-            best_last=False,
             positions=np.empty(0, np.int64),
             window_rankings=np.full((window, self.cutoff), -1, np.int64),
             window_clicks=np.zeros((window, self.cutoff), np.int8),

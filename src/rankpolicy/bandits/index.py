@@ -383,8 +383,8 @@ class AnyIndexBandit(Bandit):
         return self._used_index()._index_statistics(self.num_items)
 
     def _empty_memory(self) -> Memory:
-        feedback, order = FEEDBACKS.index(self._used_feedback()), np.array(self.positions or (), np.int64)
-        return super()._empty_memory()._replace(feedback=feedback, best_last=bool(self.best_last), positions=order)
+        order = np.array(range(self.cutoff)[::-1] if self.best_last else self.positions or (), np.int64)
+        return super()._empty_memory()._replace(feedback=FEEDBACKS.index(self._used_feedback()), positions=order)
 
 
 def checked_positions(positions: ArrayLike, cutoff: int) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ class DynamicBayesian(CascadeModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimplifiedDBN(CascadeModel):
+class SimplifiedDBN(DynamicBayesian):
     """A DBN whose continuation is 1 (section 5): after a click the user is satisfied with probability satisfaction(query, item), and only
     then the session ends: after_click = 1 - satisfaction, after_skip = 1.
 
@@ -87,14 +87,10 @@ class SimplifiedDBN(CascadeModel):
         return 1 - parameters["satisfaction"][pairs]
 
     @classmethod
-    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
-        return parameters["satisfaction"][pairs]
+    def after_skip(cls, parameters: Parameters) -> float:
+        return 1.0
 
     @classmethod
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfied = weighted_counts(moves.pairs, moves.counts * (1 - moves.went_on), num_pairs + 1)
         return {"satisfaction": satisfied}, {"satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1)}
-
-    def relevance(self) -> Floats:
-        """attraction x satisfaction: P(clicked and satisfied | examined)."""
-        return self.parameters["attraction"] * self.parameters["satisfaction"]

@@ -72,13 +72,9 @@ def place_in_order(order, ranking):
 
 @compiled
 def place_by_index(memory, indices, available, generator, ranking):
-    """Place the items of the largest indices, the largest first, in the order of ``positions`` or, with ``best_last``, last."""
+    """Place the items of the largest indices: the k-th largest goes to the k-th of ``positions``."""
     place_largest(indices, available, generator, ranking)
     place_in_order(memory.positions, ranking)
-    if memory.best_last:
-        for position in range(len(ranking) // 2):
-            mirrored = len(ranking) - 1 - position
-            ranking[position], ranking[mirrored] = ranking[mirrored], ranking[position]
 
 
 @compiled
@@ -103,10 +99,10 @@ def named_by_formulas(function, fingerprint):
 
 
 @cache
-def rank_items_by(threshold, value, place=place_by_index):
-    """The rank step of an index. Table 0 of the statistics: clicks and observations of each item; ``place`` orders by the indices."""
+def rank_items_by(threshold, value, arrange=place_by_index):
+    """The rank step of an index. Table 0 of the statistics: clicks and observations of each item; ``arrange`` makes the list."""
     # Part of the compiled code, so that numba's file cache, which knows formulas by name only, notices when they change.
-    fingerprint = code_fingerprint(formula(threshold), formula(value), getattr(place, "py_func", place))
+    fingerprint = code_fingerprint(formula(threshold), formula(value), getattr(arrange, "py_func", arrange))
 
     def rank_by_index(memory, available, generator, ranking):
         if fingerprint < 0:
@@ -117,7 +113,7 @@ def rank_items_by(threshold, value, place=place_by_index):
             clicks = memory.statistics[0, available[i], CLICKS]
             observations = memory.statistics[0, available[i], OBSERVATIONS]
             indices[i] = value(clicks, observations, limit, memory.settings, generator)
-        place(memory, indices, available, generator, ranking)
+        arrange(memory, indices, available, generator, ranking)
 
     return rank_step(named_by_formulas(rank_by_index, fingerprint))
 

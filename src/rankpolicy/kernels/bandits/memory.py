@@ -31,7 +31,6 @@ class Memory(NamedTuple):
     features: np.ndarray  # (item, feature) float64; no columns for bandits without features
     discount: float  # share of the statistics that each new list leaves; 1 forgets nothing
     feedback: int  # code of what a list of clicks reveals
-    best_last: bool  # whether the item of the largest index is shown last
     positions: np.ndarray  # (rank,) int64, where the k-th best item goes; empty: the best at the top
     window_rankings: np.ndarray  # (window, position) int64, lists that count, -1 past their end; no rows: all count
     window_clicks: np.ndarray  # (window, position) int8

@@ -84,7 +84,6 @@ def _with_statistics(memory, steps, statistics):
         memory.features,
         memory.discount,
         memory.feedback,
-        memory.best_last,
         memory.positions,
         memory.window_rankings,
         memory.window_clicks,

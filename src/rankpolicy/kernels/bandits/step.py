@@ -37,7 +37,6 @@ if HAS_NUMBA:
             features=np.zeros((1, 1)),
             discount=1.0,
             feedback=0,
-            best_last=False,
             positions=np.zeros(1, np.int64),
             window_rankings=np.zeros((1, 1), np.int64),
             window_clicks=np.zeros((1, 1), np.int8),
