@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.data import make_fair_synthetic
-from rankpolicy.experiments.pareto import UtilityDisparity
+from rankpolicy.experiments.tradeoff_curves import UtilityDisparity
 from rankpolicy.metrics import parse_metric
 from rankpolicy.models import MLP
 from rankpolicy.types import Conventions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.data import RankingDataset
-from rankpolicy.experiments.pareto import UtilityDisparity
+from rankpolicy.experiments.tradeoff_curves import UtilityDisparity
 from rankpolicy.fairness import encode_groups, exposure_difference, group_disparity, position_bias
 from rankpolicy.fairness.exposure_parity import treatment_difference
 from rankpolicy.types import Reward

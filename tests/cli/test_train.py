@@ -37,6 +37,7 @@ def test_the_model_and_its_record_are_written(rankpolicy, folder, tmp_path):
         "hidden": [4],
         "dropout": 0.3,
         "query_context": "none",
+        "initial_range": None,
     }
     assert record["data"]["train"]["sha256"] == sha256_of_file(folder / "train.txt")
     assert record["data"]["valid"]["queries"] == 15
@@ -86,7 +87,7 @@ def test_flags_go_before_the_run_file(rankpolicy, folder, tmp_path):
     assert record["metrics"] == {"valid": {}, "best_iteration": 1}
     assert [record["settings"][name] for name in ("epochs", "model", "patience", "learning_rate")] == [
         1,
-        {"name": "mlp", "hidden": [4, 4], "dropout": 0.3, "query_context": "none"},
+        {"name": "mlp", "hidden": [4, 4], "dropout": 0.3, "query_context": "none", "initial_range": None},
         None,
         1.0,
     ]

@@ -209,15 +209,13 @@ def test_an_estimate_of_position_bias_gives_the_weights_of_ranks(name):
 
 
 def test_a_file_of_position_bias_weighs_ranks_in_a_tradeoff(tmp_path):
-    from rankpolicy.cli.support.chosen_aim import chosen_aim
-    from rankpolicy.cli.support.options import MeasuredBias
+    from rankpolicy.cli.support.chosen_aim import AimOptions
 
     measured_bias([1.0, 0.6]).save(tmp_path / "bias.json")
-    bias = MeasuredBias(propensities=tmp_path / "bias.json").read()
-    aim = chosen_aim("group", merit="identity", rank_weights="log2", measured=bias, flags={"amortized": True})
+    aim = AimOptions(propensities=tmp_path / "bias.json", amortized=True).value()
     assert aim == AIMS["group"](rank_weights=(1.0, 0.6), amortized=True)
     with pytest.raises(rp.RankPolicyError, match="give one of them"):
-        chosen_aim("group", merit="identity", rank_weights="inverse", measured=bias, flags={})
+        AimOptions(propensities=tmp_path / "bias.json", rank_weights="inverse").value()
 
 
 @ALL

@@ -6,9 +6,15 @@ from rankpolicy.data import make_fair_synthetic
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
 from rankpolicy.executors import Processes
-from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
-from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+from rankpolicy.experiments.tradeoff_curves import (
+    SeedValue,
+    Tradeoff,
+    TradeoffPoint,
+    UtilityDisparity,
+    hypervolume,
+    on_pareto_front,
+)
 from rankpolicy.fairness import GroupExposure, IndividualExposure
 from rankpolicy.rankers import BoostedPolicy, FairExposure, FairPGRank
 

@@ -56,7 +56,7 @@ def test_samples_come_with_the_probability_of_the_policy():
     for sample in samples[:3]:
         standard_error = (sample.probability * (1 - sample.probability) / 2000) ** 0.5
         assert abs(sample.times_drawn / 2000 - sample.probability) < 5 * standard_error
-        assert sorted(sample.item_ids) == sorted(query.item_ids)
+        assert sorted(sample.items) == sorted(query.item_ids)
     mean = sum(sample.times_drawn * sample.ndcg for sample in samples) / 2000
     assert drawn.mean_ndcg == pytest.approx(mean, abs=1e-6)
     ideal = sum(sample.times_drawn for sample in samples if sample.ndcg > 1 - 1e-6) / 2000

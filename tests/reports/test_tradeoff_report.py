@@ -5,8 +5,7 @@ import pytest
 
 from rankpolicy.cli.tradeoff import tradeoff_csv
 from rankpolicy.data import make_fair_synthetic
-from rankpolicy.experiments.pareto import UtilityDisparity
-from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint, UtilityDisparity
 from rankpolicy.fairness import GroupExposure
 from rankpolicy.reports import RunRecord, figures
 from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_figure, tradeoff_page

@@ -133,10 +133,7 @@ def _page(comparison: Comparison, data_name: str, record: RunRecord) -> str:
 
 def _parsed_runs(texts: list[str], methods: Mapping[str, Any]) -> dict[str, Path]:
     runs: dict[str, Path] = {}
-    for text in texts:
-        name, equals, file = (word.strip() for word in text.partition("="))
-        if not (name and equals and file):
-            raise RankPolicyError(f"--run must be NAME=FILE, such as bm25=bm25.trec; got {text!r}.")
+    for name, file in options.pairs_in(texts, "--run", "NAME=FILE, such as bm25=bm25.trec"):
         if name in runs or name in methods:
             raise RankPolicyError(f"--run must give each run a name of its own; {name!r} is taken.")
         runs[name] = Path(file)

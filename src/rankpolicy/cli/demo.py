@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,16 +96,7 @@ def _compile_kernels(fold: Fold) -> None:
 
 def _as_json(samples: PolicySample) -> dict[str, Any]:
     return {
-        "samples": [
-            {
-                "items": list(sample.item_ids),
-                "labels": list(sample.labels),
-                "times_drawn": sample.times_drawn,
-                "probability": sample.probability,
-                "ndcg": sample.ndcg,
-            }
-            for sample in samples.most_frequent
-        ],
+        "samples": [asdict(sample) for sample in samples.most_frequent],
         "samples_summary": {
             "draws": samples.num_samples,
             "mean_ndcg": samples.mean_ndcg,
@@ -117,7 +109,7 @@ def _as_json(samples: PolicySample) -> dict[str, Any]:
 def _rows(samples: PolicySample) -> list[tuple[str, str, str, str]]:
     return [
         (
-            " ".join(f"{item} ({label:g})" for item, label in zip(sample.item_ids, sample.labels, strict=True)),
+            " ".join(f"{item} ({label:g})" for item, label in zip(sample.items, sample.labels, strict=True)),
             str(sample.times_drawn),
             f"{sample.probability:.4f}",
             f"{sample.ndcg:.4f}",

@@ -11,6 +11,7 @@ import typer
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.catalog import KINDS, Described, describe
 from rankpolicy.cli.support.output import print_json
+from rankpolicy.cli.support.run import plain_for_json
 from rankpolicy.cli.support.terminal import console, show
 from rankpolicy.types import RankPolicyError
 
@@ -134,27 +135,11 @@ def _default(setting: SettingDescription) -> str:
 
 
 def _as_json(member: Described) -> dict[str, Any]:
-    from rankpolicy.declarations.settings import plain
-
-    return {
-        "kind": member.kind,
-        "class": member.location,
-        "summary": member.summary,
-        "settings": [
-            {
-                "name": setting.name,
-                "kind": setting.kind,
-                "required": setting.default is dataclasses.MISSING,
-                "default": None if setting.default is dataclasses.MISSING else _plain(plain(setting.default)),
-                "range": setting.range,
-                "choices": list(setting.choices),
-                "read_when": setting.read_when,
-                "help": setting.help,
-            }
-            for setting in member.settings
-        ],
-    }
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int | float | str | list | dict) else str(value)
+    settings = [
+        {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
+        for setting in member.settings
+    ]
+    for facts in settings:
+        facts["required"] = facts["default"] is dataclasses.MISSING
+        facts["default"] = None if facts["required"] else plain_for_json(facts["default"])
+    return {"kind": member.kind, "class": member.location, "summary": member.summary, "settings": settings}

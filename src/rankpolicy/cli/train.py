@@ -116,7 +116,7 @@ def train(
             _train_in_processes(run.context, num_workers)
     evidence = clicks.read()
     files = {"train": data, "valid": valid}
-    datasets = read_alike(files, columns)
+    datasets = read_alike(files, columns.read)
     fit_arguments: dict[str, Any] = {
         "train": evidence.training_data(datasets["train"], ranker),
         "valid": evidence.validation_data(datasets["valid"]) if "valid" in datasets else None,

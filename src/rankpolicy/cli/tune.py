@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
-    from rankpolicy.evaluation import MetricTable
     from rankpolicy.experiments import Trial, Tuned
     from rankpolicy.rankers import Ranker
     from rankpolicy.reports.run_record import RunRecord
@@ -91,7 +91,7 @@ def tune(
         if study.exists() and not resume:
             raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
         files = {"train": data, "valid": valid, "test": test}
-        datasets = read_alike(files, columns)
+        datasets = read_alike(files, columns.read)
         train, validation = _training_and_validation(datasets, run.seed)
 
         def report_trial(trial: Trial) -> None:
@@ -115,22 +115,20 @@ def tune(
     if "test" in datasets:
         with interruption_left_to_caller():
             as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)
-        tested = _tested({"as given": as_given, "tuned": tuned.ranker}, datasets["test"], measures)
-    test_results = None if tested is None else _differences(tested, run.seed)
+        tested = _tested(as_given, tuned.ranker, datasets["test"], measures, run.seed)
     lead = f"Settings of {method} on {data.name}, chosen on {validation.num_queries} validation queries."
     run.finish(
-        tuned.to_dict() | {"test": test_results},
+        tuned.to_dict() | {"test": tested},
         data={role: facts_of_file(path, datasets[role]) for role, path in files.items() if path is not None},
         settings=tuned.ranker.to_dict()["settings"],
-        show_results=lambda: _show(tuned, test_results, out),
-        files=lambda record: _files(out, tuned, tested, lead, record),
+        show_results=lambda: _show(tuned, tested, out),
+        files=lambda record: _files(out, tuned, tested, datasets, lead, record),
     )
 
 
 def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> dict[str, Any]:
     """The space to search; refused here, before anything is written."""
-    from rankpolicy.experiments.tuning.default_space import default_space
-    from rankpolicy.experiments.tuning.space import checked_space
+    from rankpolicy.experiments.tuning.space import checked_space, default_space
     from rankpolicy.experiments.tuning.tune import SCHEDULERS
     from rankpolicy.types import unknown_name
 
@@ -154,18 +152,38 @@ def _training_and_validation(datasets: dict[str, RankingDataset], seed: int) -> 
     return train, validation
 
 
-def _tested(rankers: dict[str, Ranker], test: RankingDataset, measures: Any) -> dict[str, MetricTable]:
-    from rankpolicy.evaluation import evaluate
+def _tested(as_given: Ranker, tuned: Ranker, test: RankingDataset, measures: Any, seed: int) -> dict[str, Any]:
+    """Means of both rankers on test queries, and the difference with its paired interval, by metric."""
+    from rankpolicy.evaluation import bootstrap_interval, evaluate
 
-    return {name: evaluate(ranker, test, measures) for name, ranker in rankers.items()}
+    before, after = (evaluate(ranker, test, measures) for ranker in (as_given, tuned))
+    return {
+        name: {
+            "as_given": before.means[name],
+            "tuned": after.means[name],
+            "difference": after.means[name] - before.means[name],
+            "interval": list(bootstrap_interval(after[name] - before[name], random_state=seed)),
+        }
+        for name in after.names
+    }
 
 
-def _files(directory: Path, tuned: Tuned, tested: dict[str, MetricTable] | None, lead: str, record: RunRecord) -> Files:
+def _files(
+    directory: Path,
+    tuned: Tuned,
+    tested: dict[str, Any] | None,
+    datasets: Mapping[str, RankingDataset],
+    lead: str,
+    record: RunRecord,
+) -> Files:
     from rankpolicy.reports.tuning_report import tuning_page
 
     tuned.ranker.save(directory / "model.rp")
     tuned.to_frame().write_csv(directory / "trials.csv")
-    return {"report.html": tuning_page(tuned, record, title=f"Tuning {tuned.ranker.name}", lead=lead, test=tested)}
+    title = f"Tuning {tuned.ranker.name}"
+    num_queries = datasets["test"].num_queries if "test" in datasets else 0
+    page = tuning_page(tuned, record, title=title, lead=lead, test=tested, num_test_queries=num_queries)
+    return {"report.html": page}
 
 
 def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
@@ -199,22 +217,6 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
                 f"--space {name} takes values separated by commas, lists as 64+64; got {text!r}. Only numbers have ranges."
             ) from None
     return space
-
-
-def _differences(tables: dict[str, MetricTable], seed: int) -> dict[str, Any]:
-    """Means of both rankers on test queries, and the difference with its paired interval, by metric."""
-    from rankpolicy.evaluation import bootstrap_interval
-
-    tuned, as_given = tables["tuned"], tables["as given"]
-    return {
-        name: {
-            "as_given": as_given.means[name],
-            "tuned": tuned.means[name],
-            "difference": tuned.means[name] - as_given.means[name],
-            "interval": list(bootstrap_interval(tuned[name] - as_given[name], random_state=seed)),
-        }
-        for name in tuned.names
-    }
 
 
 def _show(tuned: Tuned, test: dict[str, Any] | None, directory: Path) -> None:

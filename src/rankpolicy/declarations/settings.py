@@ -21,9 +21,10 @@ import functools
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any, TypeVar
 
 from rankpolicy.declarations.kinds import allows_none, kind_of
@@ -31,6 +32,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
 _DECLARATION = "rankpolicy setting"
+_BOUNDS: dict[str, Callable[[Any, float], bool]] = {"at_least": ge, "above": gt, "at_most": le, "below": lt}
 
 T = TypeVar("T")
 
@@ -66,22 +68,14 @@ class Declaration:
         """The allowed range, such as "at least 1" or "above 0 and at most 1"; empty where there is none."""
         if self.is_seed:
             return f"a seed from 0 to {HIGHEST_SEED}"
-        bounds = (
-            ("at least", self.at_least),
-            ("above", self.above),
-            ("at most", self.at_most),
-            ("below", self.below),
-        )
-        return " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+        return " and ".join(f"{name.replace('_', ' ')} {bound:g}" for name, bound in self._bounds())
 
     def allows(self, value: Any) -> bool:
         """Whether a number lies in the range."""
-        return (
-            (self.at_least is None or value >= self.at_least)
-            and (self.above is None or value > self.above)
-            and (self.at_most is None or value <= self.at_most)
-            and (self.below is None or value < self.below)
-        )
+        return all(_BOUNDS[name](value, bound) for name, bound in self._bounds())
+
+    def _bounds(self) -> Iterator[tuple[str, float]]:
+        yield from ((name, bound) for name in _BOUNDS if (bound := getattr(self, name)) is not None)
 
 
 def setting(

@@ -1,4 +1,4 @@
-"""The face of all executors."""
+"""The face of all executors, and the shared values that a worker keeps between tasks."""
 
 from __future__ import annotations
 
@@ -148,3 +148,21 @@ def named_if_it_cannot_travel(value: Any) -> Iterator[None]:
             "what runs in other processes must be a function at the top level of a module, and tasks and results must be values that "
             f"pickle can write; {value!r:.80} cannot travel ({first_line(error)}). executor='serial' needs no travel."
         ) from None
+
+
+_MOST_BYTES = 1 << 30
+_LEAST_VALUES = 2  # a function, and what its tasks read
+_kept: dict[str, tuple[int, Any]] = {}  # size and value by key, the one used last at the end
+
+
+def kept(key: str, load: Callable[[], Any], unpack: Callable[[Any], Any]) -> Any:
+    """The value with this key, loaded and unpacked unless it is still there. The ones used longest ago go first."""
+    if key in _kept:
+        _kept[key] = _kept.pop(key)
+        return _kept[key][1]
+    packed = load()
+    size = len(packed[0]) if isinstance(packed, tuple) else len(packed)
+    _kept[key] = size, unpack(packed)
+    while len(_kept) > _LEAST_VALUES and sum(num_bytes for num_bytes, _ in _kept.values()) > _MOST_BYTES:
+        del _kept[next(iter(_kept))]
+    return _kept[key][1]

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, final
 
 from rankpolicy.declarations.arguments import whole_number
-from rankpolicy.executors.executor import Executor, Result, Shared, Task, Value, written
-from rankpolicy.executors.kept import kept
+from rankpolicy.executors.executor import Executor, Result, Shared, Task, Value, kept, written
 from rankpolicy.executors.same_process import Serial
 from rankpolicy.types import RankPolicyError
 

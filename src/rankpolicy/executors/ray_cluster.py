@@ -19,10 +19,10 @@ from rankpolicy.executors.executor import (
     Task,
     Value,
     first_line,
+    kept,
     named_if_it_cannot_travel,
     written,
 )
-from rankpolicy.executors.kept import kept
 from rankpolicy.optional import require
 from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError

@@ -9,11 +9,6 @@ if TYPE_CHECKING:
     from rankpolicy.experiments.directness import Directness as Directness, measure_directness as measure_directness
     from rankpolicy.experiments.methods import MethodToRun as MethodToRun, methods_to_run as methods_to_run
     from rankpolicy.experiments.mixed_rewards import fit_best_mix as fit_best_mix, reward_mixes as reward_mixes
-    from rankpolicy.experiments.pareto import (
-        UtilityDisparity as UtilityDisparity,
-        hypervolume as hypervolume,
-        on_pareto_front as on_pareto_front,
-    )
     from rankpolicy.experiments.selection import (
         Selection as Selection,
         fit_best as fit_best,
@@ -25,11 +20,12 @@ if TYPE_CHECKING:
         SeedValue as SeedValue,
         Tradeoff as Tradeoff,
         TradeoffPoint as TradeoffPoint,
+        UtilityDisparity as UtilityDisparity,
+        hypervolume as hypervolume,
+        on_pareto_front as on_pareto_front,
     )
-    from rankpolicy.experiments.tuning.default_space import default_space as default_space
-    from rankpolicy.experiments.tuning.space import Between as Between
-    from rankpolicy.experiments.tuning.trial import Trial as Trial
+    from rankpolicy.experiments.tuning.space import Between as Between, default_space as default_space
+    from rankpolicy.experiments.tuning.trial import Trial as Trial, Tuned as Tuned
     from rankpolicy.experiments.tuning.tune import tune as tune
-    from rankpolicy.experiments.tuning.tuned import Tuned as Tuned
 
 __getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

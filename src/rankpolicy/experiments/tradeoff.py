@@ -17,13 +17,13 @@ from rankpolicy.declarations.values import shortest
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value, policy_values
 from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
-from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import (
     BOUND,
     STRENGTH,
     SeedValue,
     Tradeoff,
     TradeoffPoint,
+    UtilityDisparity,
     swept_setting_in_words,
 )
 from rankpolicy.experiments.tradeoff_points import Strengths, settings_of_points, swept_values

@@ -68,8 +68,7 @@ def learning_curves(
                 axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1.6, label=fold)
                 if split == "valid_0" and best <= len(values):
                     axes.plot([best], [values[best - 1]], "o", color=colour, markersize=7, label=None)
-            axes.set_xlabel(step)
-            axes.set_ylabel(f"training {name}" if split == "training" else f"validation {name}")
+            axes.set(xlabel=step, ylabel=f"training {name}" if split == "training" else f"validation {name}")
             if len(histories) > 1 and index == len(panels):
                 axes.legend(fontsize=9, loc="lower right")
         return svg(figure, f"learning curves by {step}")
@@ -111,8 +110,7 @@ def validation_curves(
             if max(lengths) > MOST_UNEQUAL_STEPS * min(lengths):
                 axes.set_xscale("log")
                 use_readable_log_ticks(axes.xaxis)
-            axes.set_xlabel("epoch or tree")
-            axes.set_ylabel(f"validation {name}")
+            axes.set(xlabel="epoch or tree", ylabel=f"validation {name}")
         handles = {
             label: handle
             for axes in figure.axes
@@ -164,8 +162,7 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
         many = len(of_a) > MOST_DRAWN_POINTS
         axes.scatter(of_a, of_b, s=18, color=PALETTE[0], alpha=opacity, linewidths=0, rasterized=many)
         axes.set_aspect("equal")
-        axes.set_xlabel(f"{metric} of {a}")
-        axes.set_ylabel(f"{metric} of {b}")
+        axes.set(xlabel=f"{metric} of {a}", ylabel=f"{metric} of {b}")
         axes.set_title(f"{b} better {wins_of_b} · equal {ties} · {a} better {wins_of_a}", fontsize=11)
         return svg(figure, f"{metric} of {a} and {b} query by query")
 
@@ -199,8 +196,7 @@ def tradeoff_curves(
         if front:  # after the methods, which come first in the legend
             ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
             axes.plot(*zip(*front, strict=True), "o", **ring, label="Pareto front", zorder=4)
-        axes.set_xlabel(f"{x_name}   (← better)")
-        axes.set_ylabel(f"{y_name}   (better →)")
+        axes.set(xlabel=f"{x_name}   (← better)", ylabel=f"{y_name}   (better →)")
         axes.margins(0.07)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=4, fontsize=10)
         if any(label for curve in curves.values() for label in curve.labels):

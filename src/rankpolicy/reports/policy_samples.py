@@ -23,7 +23,7 @@ EXPLANATION = (
 class RankingSample:
     """One ranking that a policy drew."""
 
-    item_ids: tuple[str, ...]
+    items: tuple[str, ...]
     labels: tuple[float, ...]
     times_drawn: int
     probability: float
@@ -66,7 +66,7 @@ def sample_rankings(
     of_uniform = ndcg(uniform, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
     most_frequent = tuple(
         RankingSample(
-            item_ids=tuple(str(item_ids[item]) for item in ranking.tolist()),
+            items=tuple(str(item_ids[item]) for item in ranking.tolist()),
             labels=tuple(float(query.labels_by_query[item]) for item in ranking.tolist()),
             times_drawn=count,
             probability=math.exp(float(policy.log_prob(ranking[None])[0])),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,32 +43,23 @@ class AimOptions(MeasuredBias):
     cross_multiplied: bool = False
 
     def value(self) -> FairnessAim:
-        """The aim that the options describe."""
-        flags = {"impact": self.impact, "amortized": self.amortized, "cross_multiplied": self.cross_multiplied}
-        return chosen_aim(
-            self.fairness, merit=self.merit, rank_weights=self.rank_weights, measured=self.read(), flags=flags
-        )
+        """The aim that the options describe; a flag that is on and that the aim does not have is refused.
 
+        >>> AimOptions(fairness="individual", merit="exp2", rank_weights="1,0.5", impact=True).value()
+        IndividualExposure(merit='exp2', rank_weights=(1.0, 0.5), impact=True)
+        """
+        from rankpolicy.fairness import AIMS
 
-def chosen_aim(
-    fairness: str, *, merit: str, rank_weights: str, measured: Any | None, flags: Mapping[str, bool]
-) -> FairnessAim:
-    """The aim that the options describe; a flag that is on and that the aim does not have is refused.
-
-    >>> chosen_aim("individual", merit="exp2", rank_weights="1,0.5", measured=None, flags={"impact": True, "amortized": False})
-    IndividualExposure(merit='exp2', rank_weights=(1.0, 0.5), impact=True)
-    """
-    from rankpolicy.fairness import AIMS
-
-    aim = AIMS.named(fairness)
-    if measured is not None and rank_weights != "log2":
-        raise RankPolicyError(
-            "--rank-weights and --propensities both say how likely ranks are looked at: give one of them."
-        )
-    weights = parse_setting(aim, "rank_weights", rank_weights) if measured is None else measured
-    for name, is_on in flags.items():
-        if is_on and name not in setting_names(aim):
+        aim, measured = AIMS.named(self.fairness), self.read()
+        if measured is not None and self.rank_weights != "log2":
             raise RankPolicyError(
-                f"--{name.replace('_', '-')} compares groups: it needs --fairness group; got {fairness}."
+                "--rank-weights and --propensities both say how likely ranks are looked at: give one of them."
             )
-    return aim(merit=merit, rank_weights=weights, **{name: True for name, is_on in flags.items() if is_on})
+        weights: Any = parse_setting(aim, "rank_weights", self.rank_weights) if measured is None else measured
+        flags = [name for name in ("impact", "amortized", "cross_multiplied") if getattr(self, name)]
+        for name in flags:
+            if name not in setting_names(aim):
+                raise RankPolicyError(
+                    f"--{name.replace('_', '-')} compares groups: it needs --fairness group; got {self.fairness}."
+                )
+        return aim(merit=self.merit, rank_weights=weights, **dict.fromkeys(flags, True))

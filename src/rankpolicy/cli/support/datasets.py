@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.cli.support.options import ColumnsOnDisk
     from rankpolicy.data import RankingDataset
     from rankpolicy.rankers import Ranker
 
@@ -28,17 +27,15 @@ def load_ranker(path: Path) -> Ranker:
     return loaded
 
 
-def read_alike(files: Mapping[str, Path | None], columns: ColumnsOnDisk) -> dict[str, RankingDataset]:
+def read_alike(files: Mapping[str, Path | None], read: Callable[..., RankingDataset]) -> dict[str, RankingDataset]:
     """Datasets by role with the same number of features: a sparse file may omit the last ones. ``fit`` matches named columns."""
-    from rankpolicy.data import read_dataset
-
     paths = {role: path for role, path in files.items() if path is not None}
-    datasets = {role: columns.read(path) for role, path in paths.items()}
+    datasets = {role: read(path) for role, path in paths.items()}
     width = max(dataset.num_features for dataset in datasets.values())
     return {
         role: dataset
         if dataset.num_features in (0, width) or dataset.feature_names is not None
-        else read_dataset(paths[role], num_features=width, on_disk=columns.on_disk)
+        else read(paths[role], num_features=width)
         for role, dataset in datasets.items()
     }
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from rankpolicy.cli.support.options import pairs_in
 from rankpolicy.declarations.members import Members
 from rankpolicy.declarations.setting_texts import parse_setting
 from rankpolicy.declarations.settings import check_names, setting_names
@@ -75,27 +76,19 @@ def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option:
     >>> parse_by_method(["deltr=0,100"], {"deltr": None}, option="--strengths-of")
     {'deltr': '0,100'}
     """
-    values = {}
-    for text in texts:
-        name, equals, value = (word.strip() for word in text.partition("="))
-        if not equals or not value:
-            raise RankPolicyError(f"{option} must be METHOD=VALUE; got {text!r}.")
+    values = dict(pairs_in(texts, option, "METHOD=VALUE"))
+    for name in values:
         if name not in methods:
             raise RankPolicyError(unknown_name(f"method in {option}:", name, methods))
-        values[name] = value
     return values
 
 
 def _parse_variants(texts: Sequence[str], members: Members[Any]) -> dict[str, str]:
     method_of: dict[str, str] = {}
-    for text in texts:
-        name, equals, method = (word.strip() for word in text.partition("="))
-        if not equals or not _NAME.fullmatch(name) or not method:
-            raise RankPolicyError(
-                f"--variant must be NAME=METHOD, such as wide=pg-rank, NAME of letters, digits, - and _; got {text!r}."
-            )
+    form = "NAME=METHOD, such as wide=pg-rank, NAME of letters, digits, - and _"
+    for name, method in pairs_in(texts, "--variant", form, name=_NAME):
         if name in method_of or name in members:
-            raise RankPolicyError(f"--variant {text}: {name} is taken already; choose another name.")
+            raise RankPolicyError(f"--variant {name}={method}: {name} is taken already; choose another name.")
         members.named(method)
         method_of[name] = method
     return method_of
@@ -126,11 +119,11 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
     settings = {}
     for name, text in texts.items():
         owner, dot, nested = name.partition(".")
+        if owner not in ranker_class.setting_names():
+            _refuse_setting({ranker_class.name: ranker_class}, owner, kind=f"setting of {ranker_class.name}:")
         if not dot:
-            _check_belongs(ranker_class, name)
             settings[name] = parse_setting(ranker_class, name, text)
             continue
-        _check_belongs(ranker_class, owner)
         if owner not in _owners(ranker_class):
             raise RankPolicyError(f"the setting {owner!r} has no settings of its own; got {name!r}.")
         value_class = _value_class(ranker_class, owner, texts)
@@ -165,7 +158,7 @@ def settings_of_methods(
     for name, text in shared.items():
         readers = [method for method in classes if _has_setting(classes[method], name, shared | texts[method])]
         if not readers:
-            _refuse_setting_of_none(classes, name)
+            _refuse_setting(classes, name)
         for method in readers:
             texts[method].setdefault(name, text)
     return {method: parse_settings(ranker_class, texts[method]) for method, ranker_class in classes.items()}
@@ -219,42 +212,31 @@ def _has_setting(ranker_class: type[Ranker], name: str, texts: Mapping[str, str]
     return not dot or nested in setting_names(_value_class(ranker_class, owner, texts))
 
 
-def _check_belongs(ranker_class: type[Ranker], name: str) -> None:
-    """Refuse a name that is no setting of the method, saying which model or other value has it where one does."""
-    if name not in ranker_class.setting_names():
-        _refuse_setting_of_model(ranker_class, name)
-        belongs = ranker_class.where_setting_belongs(name)
-        if belongs is not None:
-            raise RankPolicyError(f"{ranker_class.name} has no setting {name!r}; {belongs}.")
-        raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}:", name, ranker_class.setting_names()))
+def _refuse_setting(classes: Mapping[str, type[Ranker]], name: str, *, kind: str = "setting") -> NoReturn:
+    """Refuse a name that is no setting of these methods, and say where it belongs: to a model, to another value or to other methods."""
+    for ranker_class in classes.values():
+        owner, bare = _owner_of(ranker_class, name)
+        if owner:
+            raise RankPolicyError(f"{ranker_class.name} has no setting {bare!r}; it belongs to {owner}.{bare}=...")
+    belongs = next(iter(classes.values())).where_setting_belongs(name)
+    methods = ", ".join(classes)
+    if belongs is not None:
+        raise RankPolicyError(f"{methods} {'have' if len(classes) > 1 else 'has'} no setting {name!r}; {belongs}.")
+    names = dict.fromkeys(setting for ranker_class in classes.values() for setting in ranker_class.setting_names())
+    raise RankPolicyError(unknown_name(kind, name, names))
 
 
-def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
-    """Refuse the name of a setting that a model, or another value among the settings, has."""
+def _owner_of(ranker_class: type[Ranker], name: str) -> tuple[str, str]:
+    """How a model, or another value among the settings, is given the setting of this name; empty where none has it."""
     from rankpolicy.models.members import models_with_setting
 
     # Bandits have no settings that have settings.
     kind = ranker_class.value_with_setting(name) if hasattr(ranker_class, "value_settings") else None
     if kind is not None:
-        bare = name.removeprefix(f"{kind.setting}__")
-        raise RankPolicyError(
-            f"{ranker_class.name} has no setting {bare!r}; it belongs to {kind.setting}: --set {kind.setting}.{bare}=..."
-        )
+        return f"{kind.setting}: --set {kind.setting}", name.removeprefix(f"{kind.setting}__")
     name = name.removeprefix("model__")  # as set_params has it in Python
     models = models_with_setting(name) if _MODEL in ranker_class.setting_names() else []
-    if models:
-        is_default = getattr(ranker_class, _MODEL) in [model.name for model in models]
-        choice = "" if is_default else f"--set model={models[0].name} "
-        raise RankPolicyError(
-            f"{ranker_class.name} has no setting {name!r}; it belongs to the model: {choice}--set model.{name}=..."
-        )
-
-
-def _refuse_setting_of_none(classes: Mapping[str, type[Ranker]], name: str) -> None:
-    for ranker_class in classes.values():
-        _refuse_setting_of_model(ranker_class, name)
-    belongs = next(iter(classes.values())).where_setting_belongs(name)
-    if belongs is not None:
-        raise RankPolicyError(f"{', '.join(classes)} would not read {name}: {belongs}.")
-    names = sorted({setting for ranker_class in classes.values() for setting in ranker_class.setting_names()})
-    raise RankPolicyError(unknown_name("setting", name, names))
+    if not models:
+        return "", name
+    is_default = getattr(ranker_class, _MODEL) in [model.name for model in models]
+    return f"the model: {'' if is_default else f'--set model={models[0].name} '}--set model", name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,14 +249,8 @@ class LogFormat:
         """The click log in a file."""
         from rankpolicy.clicks import read_click_log
 
-        names = {}
-        for pair in filter(None, (self.columns or "").split(",")):
-            name, _, column = (word.strip() for word in pair.partition("="))
-            if not name or not column:
-                raise RankPolicyError(
-                    f"--columns must be names and columns such as item=shown_item,rank=pos; got {pair!r:.80}."
-                )
-            names[name] = column
+        pairs = filter(None, (self.columns or "").split(","))
+        names = dict(pairs_in(pairs, "--columns", "names and columns such as item=shown_item,rank=pos"))
         return read_click_log(log, format=self.format, columns=names, lenient=self.lenient)
 
 
@@ -267,6 +262,17 @@ Log = Annotated[
         show_default=False,
     ),
 ]
+
+
+def pairs_in(
+    texts: Iterable[str], option: str, form: str, *, name: re.Pattern[str] = re.compile(".+")
+) -> Iterator[tuple[str, str]]:
+    """Name and value of each ``NAME=VALUE``."""
+    for text in texts:
+        key, _, value = (word.strip() for word in text.partition("="))
+        if not name.fullmatch(key) or not value:
+            raise RankPolicyError(f"{option} must be {form}; got {text!r:.80}.")
+        yield key, value
 
 
 def names_in(text: str, option: str, *, such_as: str) -> list[str]:

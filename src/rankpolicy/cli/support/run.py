@@ -83,7 +83,7 @@ class Run:
         return RunRecord(
             command=self.context.obj,
             options=_options(self.context),
-            settings=_plain(settings),
+            settings=plain_for_json(settings),
             seed=self.seed if seed is None else seed,
             data=dict(data),
             started=self._started.isoformat(timespec="seconds"),
@@ -132,21 +132,21 @@ def _options(context: typer.Context) -> dict[str, Any]:
         parameter.name: max(parameter.opts, key=len).removeprefix("--").replace("-", "_")
         for parameter in context.command.params
     }
-    values = {names[name]: _plain(value) for name, value in context.params.items() if name in names}
+    values = {names[name]: plain_for_json(value) for name, value in context.params.items() if name in names}
     return {name: value for name, value in values.items() if name not in _HAVE_THEIR_OWN_FIELD}
 
 
-def _plain(value: Any) -> Any:
+def plain_for_json(value: Any) -> Any:
     """A value as JSON can hold it; what is neither number, text nor list is written as text."""
     from rankpolicy.declarations.settings import plain
 
     if isinstance(value, Mapping):
-        return {str(name): _plain(member) for name, member in value.items()}
+        return {str(name): plain_for_json(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
+        return [plain_for_json(member) for member in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {"name": getattr(value, "name", type(value).__name__)} | {
-            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init
+            field.name: plain_for_json(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init
         }
     simple = plain(value)
     return simple if simple is None or isinstance(simple, bool | int | float | str) else str(simple)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.cli.support.datasets import read_alike
 from rankpolicy.cli.support.options import Columns
 from rankpolicy.cli.support.output import facts_of_datasets
 from rankpolicy.types import RankPolicyError
@@ -115,18 +116,12 @@ def _of_files(
 ) -> list[tuple[RankingDataset, RankingDataset]]:
     from rankpolicy.data import split_queries
 
-    train = _read(data, columns)
     if test is not None:
-        held_out = _read(test, columns)
-        width = max(train.num_features, held_out.num_features)
-        # A sparse file may leave out the last features.
-        train, held_out = (
-            dataset if dataset.num_features == width else _read(path, columns, num_features=width)
-            for path, dataset in ((data, train), (test, held_out))
-        )
-        return [(train, held_out)] * len(seeds)
+        datasets = read_alike({"train": data, "test": test}, lambda path, **size: _read(path, columns, **size))
+        return [(datasets["train"], datasets["test"])] * len(seeds)
     if not 0 < test_fraction < 1:
         raise RankPolicyError(f"--test-fraction must be between 0 and 1; got {test_fraction:g}.")
+    train = _read(data, columns)
     splits = [split_queries(train, (1 - test_fraction, test_fraction), random_state=seed) for seed in seeds]
     return [(learned, tested) for learned, tested in splits]
 

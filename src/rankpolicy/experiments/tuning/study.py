@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,11 @@ class Study:
     def finished(self) -> list[Trial]:
         """The trials that have ended, by number."""
         return [
-            _trial(trial.number, self._settings_of(trial), trial.user_attrs[_OUTCOME])
+            Trial(
+                number=trial.number,
+                settings=self._settings_of(trial),
+                **trial.user_attrs[_OUTCOME] | {"curve": tuple(trial.user_attrs[_OUTCOME]["curve"])},
+            )
             for trial in self._study.get_trials(deepcopy=False)
             if trial.state.is_finished() and _OUTCOME in trial.user_attrs
         ]
@@ -132,7 +137,8 @@ class Study:
         with _quiet(self._optuna):
             frozen = self._study.get_trials(deepcopy=False)[trial.number]
             live = self._optuna.trial.Trial(self._study, frozen._trial_id)
-            live.set_user_attr(_OUTCOME, _outcome(trial))
+            outcome = {name: value for name, value in asdict(trial).items() if name not in ("number", "settings")}
+            live.set_user_attr(_OUTCOME, outcome)
             if trial.score is None:
                 self._study.tell(trial.number, state=state.FAIL)
             elif trial.state == "stopped":
@@ -169,15 +175,6 @@ class Study:
 def trial_seed(seed: int, number: int, *, of_sampler: bool = False) -> int:
     """The seed of a trial, or of the draw of its settings."""
     return int(np.random.SeedSequence([seed, number, int(of_sampler)]).generate_state(1)[0] >> 1)
-
-
-def _outcome(trial: Trial) -> dict[str, Any]:
-    names = ("seed", "state", "score", "best_iteration", "num_iterations", "seconds", "error")
-    return {name: getattr(trial, name) for name in names} | {"curve": list(trial.curve)}
-
-
-def _trial(number: int, settings: dict[str, Any], outcome: dict[str, Any]) -> Trial:
-    return Trial(number=number, settings=settings, **{**outcome, "curve": tuple(outcome["curve"])})
 
 
 def _check_journal(path: Path) -> None:

@@ -15,12 +15,10 @@ from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.splits import split_queries
 from rankpolicy.declarations.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.executors import Executor, opened
-from rankpolicy.experiments.tuning.default_space import default_space
 from rankpolicy.experiments.tuning.halving import cutoffs
-from rankpolicy.experiments.tuning.space import checked_space, described
+from rankpolicy.experiments.tuning.space import checked_space, default_space, described
 from rankpolicy.experiments.tuning.study import Study, trial_seed
-from rankpolicy.experiments.tuning.trial import Trial, TrialTask, run_trial, trial_ranker
-from rankpolicy.experiments.tuning.tuned import Tuned
+from rankpolicy.experiments.tuning.trial import Trial, TrialTask, Tuned, run_trial, trial_ranker
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError, unknown_name
 
