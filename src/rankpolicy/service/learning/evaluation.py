@@ -41,10 +41,9 @@ def evaluate(store: Store, message: Evaluate, *, content: bytes | None = None, n
             evidence, candidate, other, own_rewards=rewards, estimator=message.estimator, level=message.level
         )
     facts = {"candidate": name, "event": message.event, "since": message.since}
-    against = {"policy": message.against} if message.against is not None else {}
     document = document_of(evidence, estimate, comparison)
-    if document["against"] is not None:
-        document["against"] |= against
+    if comparison is not None:
+        document["against"]["policy"] = message.against
     return facts | document
 
 

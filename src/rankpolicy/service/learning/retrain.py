@@ -63,28 +63,19 @@ def retrain(store: Store, plan: Retrain, *, now: int, author: str = "retraining"
     lists = [logged for logged in store.logged(since=since) if logged.deadline < now and logged.shown.items]
     if len(lists) < plan.fewest_lists:
         return unchanged(f"there are {len(lists)} lists; {plan.fewest_lists} are needed", {})
-    usable = [logged.seq for logged in lists if refusal_of(logged, now=now) is None]
-    first = usable[-max(1, round(plan.judged * len(usable)))] if usable else math.inf
-    usable_seqs = set(usable)
-    to_judge = [logged for logged in lists if logged.seq >= first]
-    to_learn = [logged for logged in lists if logged.seq < first or logged.seq not in usable_seqs]
+    to_learn, to_judge = _split(lists, plan.judged, now=now)
     bias = estimated_bias(lists, plan)
     content, learned = _learned(to_learn, bias, plan)
-    settings = {"order_by": plan.order_by}
+    settings: dict[str, Any] = {"order_by": plan.order_by}
     if plan.order_by == "sampled":
-        settings["temperature"] = plan.temperature  # type: ignore[assignment]
+        settings["temperature"] = plan.temperature
     candidate = checked_candidate(content, settings)
     evidence = evidence_of(to_judge, now=now, event=plan.event)
-    estimate = candidate_value(evidence, candidate, estimator=plan.estimator, level=plan.level)
+    terms: dict[str, Any] = {"estimator": plan.estimator, "level": plan.level}
+    estimate = candidate_value(evidence, candidate, **terms)
     own_lists = [logged for logged in to_judge if logged.version == serving.key]
-    comparison = compared(
-        evidence,
-        candidate,
-        restored(store, serving),
-        own_rewards=own_rewards(own_lists, now=now, event=plan.event),
-        estimator=plan.estimator,
-        level=plan.level,
-    )
+    rewards = own_rewards(own_lists, now=now, event=plan.event)
+    comparison = compared(evidence, candidate, restored(store, serving), own_rewards=rewards, **terms)
     judged = document_of(evidence, estimate, comparison)
     document = {"bias": None if bias is None else bias.tolist(), "learned": learned, "judged": judged}
     store.save_model(content, now=now)  # whatever is decided: the audit log names it
@@ -96,17 +87,18 @@ def retrain(store: Store, plan: Retrain, *, now: int, author: str = "retraining"
     if not comparison.interval[0] > 0:
         return unchanged("the lower bound of the difference is not above 0", document)
     noted({"decision": "promoted"} | document)
-    change = promote_model(
-        store,
-        plan.policy,
-        content,
-        share=plan.share,
-        settings=settings,
-        author=author,
-        detail="better by the log",
-        now=now,
-    )
+    facts: dict[str, Any] = {"author": author, "detail": "better by the log", "now": now}
+    change = promote_model(store, plan.policy, content, share=plan.share, settings=settings, **facts)
     return {"decision": "promoted", "version": change.version} | document
+
+
+def _split(lists: Sequence[LoggedList], judged: float, *, now: int) -> tuple[list[LoggedList], list[LoggedList]]:
+    """Lists to learn from, and the last of those with propensities to judge by; lists without any are learned from whenever shown."""
+    usable = [logged.seq for logged in lists if refusal_of(logged, now=now) is None]
+    first = usable[-max(1, round(judged * len(usable)))] if usable else math.inf
+    to_judge = [logged for logged in lists if logged.seq >= first]
+    usable_seqs = set(usable)
+    return [logged for logged in lists if logged.seq < first or logged.seq not in usable_seqs], to_judge
 
 
 def estimated_bias(lists: Sequence[LoggedList], plan: Retrain) -> NDArray[np.float64] | None:

@@ -1,4 +1,4 @@
-"""A database file: made whole where there is none, checked where there is one, and locked against a second server."""
+"""A database file: made whole where there is none, converted and checked where there is one, and locked against a second server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.row_hashes import row_hash
 from rankpolicy.service.log.sqlite.new_file import new_file
-from rankpolicy.service.log.sqlite.schema import APPLICATION, FORMAT, SCHEMA
+from rankpolicy.service.log.sqlite.schema import APPLICATION, CONVERSIONS, FORMAT, SCHEMA
 from rankpolicy.service.log.store import check_format
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -85,6 +85,33 @@ def create_database(path: Path) -> None:
             unfinished.write_bytes(connection.serialize("main"))
     except OSError as error:
         raise UnavailableError(f"cannot make the database {path}: {error.strerror or error}.") from None
+
+
+def convert(path: Path) -> None:
+    """Bring a database to this version's format, in one transaction; before that it is copied to ``<path>.format-<number>``."""
+    apsw = import_apsw()
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        number = connection.pragma("user_version")
+        if connection.pragma("application_id") != APPLICATION or number not in CONVERSIONS:
+            return
+        copy = Path(f"{path}.format-{number}")
+        if not copy.exists():
+            with new_file(copy) as unfinished:
+                connection.execute("VACUUM INTO ?", (str(unfinished),))
+        connection.create_scalar_function("row_hash", row_hash)
+        connection.execute("BEGIN IMMEDIATE")
+        for statements in [CONVERSIONS[older] for older in range(number, FORMAT)]:
+            connection.execute(statements)
+        connection.pragma("user_version", FORMAT)
+        connection.execute("COMMIT")
+    except OSError as error:
+        raise UnavailableError(
+            f"{path} has an older format, and no copy could be made before it is converted: {error.strerror or error}. "
+            "Nothing was changed. Make room next to it."
+        ) from None
+    finally:
+        connection.close(force=True)  # what was not committed is undone
 
 
 def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:

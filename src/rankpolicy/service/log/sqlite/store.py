@@ -16,8 +16,14 @@ from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.open_lists import OpenLists
 from rankpolicy.service.log.sqlite.checkpoints import Checkpoints
-from rankpolicy.service.log.sqlite.conversion import convert
-from rankpolicy.service.log.sqlite.database_file import FileLock, check_pages, connect, create_database, import_apsw
+from rankpolicy.service.log.sqlite.database_file import (
+    FileLock,
+    check_pages,
+    connect,
+    convert,
+    create_database,
+    import_apsw,
+)
 from rankpolicy.service.log.sqlite.high_water_mark import HighWaterMark
 from rankpolicy.service.log.sqlite.tables import SqliteTables
 from rankpolicy.service.log.store import Store
