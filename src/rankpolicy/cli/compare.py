@@ -1,4 +1,31 @@
-"""rankpolicy compare"""
+"""rankpolicy compare
+
+Parameters
+----------
+data
+    A directory with Fold1, Fold2, ..., or one file to be split.
+methods
+    Methods, comma-separated; see: rankpolicy methods.
+run_files : --run NAME=FILE
+    A TREC run of another ranker that takes part: it ranks every item of every test query. May be repeated.
+baseline : NAME, default all pairs are compared
+    A method or run that all others are compared with; p-values are adjusted for these comparisons only.
+folds
+    Number of folds that one file is split into, by query.
+tune
+    Choose each method's settings on validation data.
+out
+    A directory for compare.json, report.html and run.json.
+
+Examples
+--------
+rankpolicy compare --data MQ2008 --methods pg-rank,lambdamart,listnet,regression --metrics ndcg@10,map
+rankpolicy compare --data judged.txt.gz --folds 5 --methods pg-rank,lambdamart --out runs/judged
+rankpolicy compare --data MQ2008 --methods pg-rank,listnet --no-tune --set pg-rank.epochs=50 --json
+rankpolicy compare --data MQ2008 --methods pg-rank --variant short=pg-rank --set short.epochs=20
+rankpolicy compare --data MQ2008 --methods pg-rank,listnet --run bm25=bm25.trec --baseline bm25 --per-query queries.csv
+rankpolicy compare --data items.csv --qid search_id --label grade --ignore title,url
+"""
 
 from __future__ import annotations
 
@@ -49,32 +76,6 @@ def compare(
 
     Rows of a --run are matched with the test data by query id and item id, or row number from 0 where the data has no item ids, as
     'rankpolicy predict --out run.trec' writes them. A query or item that is missing is an error.
-
-    Parameters
-    ----------
-    data
-        A directory with Fold1, Fold2, ..., or one file to be split.
-    methods
-        Methods, comma-separated; see: rankpolicy methods.
-    run_files : --run NAME=FILE
-        A TREC run of another ranker that takes part: it ranks every item of every test query. May be repeated.
-    baseline : NAME, default all pairs are compared
-        A method or run that all others are compared with; p-values are adjusted for these comparisons only.
-    folds
-        Number of folds that one file is split into, by query.
-    tune
-        Choose each method's settings on validation data.
-    out
-        A directory for compare.json, report.html and run.json.
-
-    Examples
-    --------
-    rankpolicy compare --data MQ2008 --methods pg-rank,lambdamart,listnet,regression --metrics ndcg@10,map
-    rankpolicy compare --data judged.txt.gz --folds 5 --methods pg-rank,lambdamart --out runs/judged
-    rankpolicy compare --data MQ2008 --methods pg-rank,listnet --no-tune --set pg-rank.epochs=50 --json
-    rankpolicy compare --data MQ2008 --methods pg-rank --variant short=pg-rank --set short.epochs=20
-    rankpolicy compare --data MQ2008 --methods pg-rank,listnet --run bm25=bm25.trec --baseline bm25 --per-query queries.csv
-    rankpolicy compare --data items.csv --qid search_id --label grade --ignore title,url
     """
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.metrics import parse_metrics

@@ -1,4 +1,17 @@
-"""rankpolicy demo"""
+"""rankpolicy demo
+
+Parameters
+----------
+out
+    A directory for the report, the results, the models and the data.
+queries
+    Number of synthetic queries.
+
+Examples
+--------
+rankpolicy demo
+rankpolicy demo --out runs/another --seed 1
+"""
 
 from __future__ import annotations
 
@@ -33,18 +46,6 @@ def demo(
     """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
 
     Into --out go report.html, demo.json, run.json, the two models and the data.
-
-    Parameters
-    ----------
-    out
-        A directory for the report, the results, the models and the data.
-    queries
-        Number of synthetic queries.
-
-    Examples
-    --------
-    rankpolicy demo
-    rankpolicy demo --out runs/another --seed 1
     """
     from rankpolicy.data import write_letor
     from rankpolicy.experiments import compare_rankers

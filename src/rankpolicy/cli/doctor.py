@@ -1,4 +1,10 @@
-"""rankpolicy doctor"""
+"""rankpolicy doctor
+
+Examples
+--------
+rankpolicy doctor
+rankpolicy doctor --json
+"""
 
 from __future__ import annotations
 
@@ -51,13 +57,7 @@ def doctor(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Show what is installed, which fast paths are on, and where tests and reproductions look for data.
-
-    Examples
-    --------
-    rankpolicy doctor
-    rankpolicy doctor --json
-    """
+    """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
     document = {
         "versions": _versions(),
         "threads": _threads(),

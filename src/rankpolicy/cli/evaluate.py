@@ -1,4 +1,20 @@
-"""rankpolicy evaluate"""
+"""rankpolicy evaluate
+
+Parameters
+----------
+data
+    Test data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet, whose clicks
+    --propensities weights.
+trec
+    Print every query's metrics as trec_eval -q does.
+
+Examples
+--------
+rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
+rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
+rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
+rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
+"""
 
 from __future__ import annotations
 
@@ -8,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import load_ranker
 from rankpolicy.cli.support.output import check_per_query, note, print_json, write_frame
 from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
@@ -30,23 +45,7 @@ def evaluate(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions.
-
-    Parameters
-    ----------
-    data
-        Test data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet, whose clicks
-        --propensities weights.
-    trec
-        Print every query's metrics as trec_eval -q does.
-
-    Examples
-    --------
-    rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
-    rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
-    rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
-    rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
-    """
+    """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
     from rankpolicy import evaluation
     from rankpolicy.metrics import parse_metrics
 
@@ -56,7 +55,7 @@ def evaluate(
         raise RankPolicyError("stdout takes one form: choose --json or --trec, not both.")
     check_per_query(per_query, inputs={"the model": model, "--data": data, "--propensities": bias.propensities})
     position_bias = bias.read()
-    ranker = load_ranker(model)
+    ranker = options.load_ranker(model)
     dataset = columns.read_for(ranker, data)
     if position_bias is not None:
         from rankpolicy.clicks import weighted_by_propensity

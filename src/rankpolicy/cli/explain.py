@@ -1,4 +1,35 @@
-"""rankpolicy explain"""
+"""rankpolicy explain
+
+Parameters
+----------
+data
+    Data to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features; importances by permutation need labels.
+query : ID
+    Explain an item of this query.
+item : ID, default the first in the ranking
+    The item to explain; where items have no ids, its row in the data, from 0.
+over : ID, default the mean of up to 50 items of the data
+    The item to compare it with.
+explained : --of score|expected_rank, default score
+    What to explain.
+samples : default 100
+    Orders of features to draw where values are not exact.
+method : permutation|gain, default permutation
+    Importance of features, without --query: by shuffling each, or by the gain of splits (trees).
+metric : default ndcg@10
+    The metric that drops when a feature is shuffled.
+repeats : default 5
+    How often each feature is shuffled.
+out
+    A directory for report.html, explain.json, features.csv, figure.svg and run.json.
+
+Examples
+--------
+rankpolicy explain model.rp --data test.txt
+rankpolicy explain model.rp --data test.txt --method gain --json
+rankpolicy explain model.rp --data test.txt --query 17 --item GX008 --over GX011 --out runs/why
+rankpolicy explain model.rp --data test.txt --query 17 --of expected_rank
+"""
 
 from __future__ import annotations
 
@@ -8,7 +39,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import load_ranker
 from rankpolicy.cli.support.output import facts_of_file, note_if_slow, write_frame
 from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.terminal import show, show_table
@@ -43,36 +73,6 @@ def explain(
     Without --query: the importance of every feature, with 95% intervals. With --query: what each feature adds to the score or expected
     rank of an item, compared with another item or with the mean of the data, as Shapley values that add up to the difference. Features
     without names are numbered from 0.
-
-    Parameters
-    ----------
-    data
-        Data to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features; importances by permutation need labels.
-    query : ID
-        Explain an item of this query.
-    item : ID, default the first in the ranking
-        The item to explain; where items have no ids, its row in the data, from 0.
-    over : ID, default the mean of up to 50 items of the data
-        The item to compare it with.
-    explained : --of score|expected_rank, default score
-        What to explain.
-    samples : default 100
-        Orders of features to draw where values are not exact.
-    method : permutation|gain, default permutation
-        Importance of features, without --query: by shuffling each, or by the gain of splits (trees).
-    metric : default ndcg@10
-        The metric that drops when a feature is shuffled.
-    repeats : default 5
-        How often each feature is shuffled.
-    out
-        A directory for report.html, explain.json, features.csv, figure.svg and run.json.
-
-    Examples
-    --------
-    rankpolicy explain model.rp --data test.txt
-    rankpolicy explain model.rp --data test.txt --method gain --json
-    rankpolicy explain model.rp --data test.txt --query 17 --item GX008 --over GX011 --out runs/why
-    rankpolicy explain model.rp --data test.txt --query 17 --of expected_rank
     """
     of_item = {"query": query, "item": item, "over": over}
     item_options = {"of": explained, "samples": samples}
@@ -83,7 +83,7 @@ def explain(
     else:
         _refuse(item_options, "is about one item; name it with --query or --item")
     run.make_directory(out)
-    ranker = load_ranker(model)
+    ranker = options.load_ranker(model)
     dataset = columns.read_for(ranker, data)
     with note_if_slow("explaining ..."):
         result: Explanation | FeatureImportance

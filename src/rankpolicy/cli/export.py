@@ -1,4 +1,15 @@
-"""rankpolicy export"""
+"""rankpolicy export
+
+Parameters
+----------
+out
+    The file to write; its name ends in .onnx.
+
+Examples
+--------
+rankpolicy export model.rp --out model.onnx
+rankpolicy export model.rp --out model.onnx --json
+"""
 
 from __future__ import annotations
 
@@ -7,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import load_ranker
 from rankpolicy.cli.support.output import check_can_write, note, print_json
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
@@ -25,21 +35,11 @@ def export(
 
     Scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is scores. If
     onnxruntime is installed, the scores of the file are compared with the model's before it is written.
-
-    Parameters
-    ----------
-    out
-        The file to write; its name ends in .onnx.
-
-    Examples
-    --------
-    rankpolicy export model.rp --out model.onnx
-    rankpolicy export model.rp --out model.onnx --json
     """
     if out.suffix != ".onnx":
         raise RankPolicyError(f"--out must end in .onnx; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model})
-    ranker = load_ranker(model)
+    ranker = options.load_ranker(model)
     ranker.export_onnx(out)
     is_checked = importlib.util.find_spec("onnxruntime") is not None
     described: dict[str, Any] = {"model": str(model), "method": ranker.name, "out": str(out), "checked": is_checked}

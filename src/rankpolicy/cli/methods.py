@@ -1,4 +1,16 @@
-"""rankpolicy methods"""
+"""rankpolicy methods
+
+Parameters
+----------
+name : NAME
+    One of them, to see its settings.
+
+Examples
+--------
+rankpolicy methods
+rankpolicy methods pg-rank
+rankpolicy methods dcm-kl-ucb --json
+"""
 
 from __future__ import annotations
 
@@ -34,17 +46,6 @@ def methods(
 
     For each setting: what it is, the values it may have, its default, and when it is read. Rankers and bandits take settings by
     --set NAME=VALUE.
-
-    Parameters
-    ----------
-    name : NAME
-        One of them, to see its settings.
-
-    Examples
-    --------
-    rankpolicy methods
-    rankpolicy methods pg-rank
-    rankpolicy methods dcm-kl-ucb --json
     """
     if not name:
         _list(as_json)

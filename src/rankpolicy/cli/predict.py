@@ -1,4 +1,22 @@
-"""rankpolicy predict"""
+"""rankpolicy predict
+
+Parameters
+----------
+data
+    Items to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
+out
+    The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.
+sampled
+    Draw each ranking from the policy; scores are then n, n - 1, ..., 1.
+
+Examples
+--------
+rankpolicy predict model.rp --data test.txt --out run.trec
+rankpolicy predict model.rp --data test.txt --out scores.txt
+rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
+rankpolicy predict model.rp --data items.csv --qid search_id --out scores.csv
+rankpolicy predict search.rp --data rows.csv --out scores.txt
+"""
 
 from __future__ import annotations
 
@@ -7,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import load_ranker
 from rankpolicy.cli.support.output import check_can_write, print_json, write_frame
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
@@ -32,28 +49,11 @@ def predict(
 
     A .txt file gets one score per line, in the order of the items in the data file; a TREC run is sorted, with item ids, or row
     numbers where the data has none.
-
-    Parameters
-    ----------
-    data
-        Items to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
-    out
-        The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.
-    sampled
-        Draw each ranking from the policy; scores are then n, n - 1, ..., 1.
-
-    Examples
-    --------
-    rankpolicy predict model.rp --data test.txt --out run.trec
-    rankpolicy predict model.rp --data test.txt --out scores.txt
-    rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
-    rankpolicy predict model.rp --data items.csv --qid search_id --out scores.csv
-    rankpolicy predict search.rp --data rows.csv --out scores.txt
     """
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model, "--data": data})
-    ranker = load_ranker(model)
+    ranker = options.load_ranker(model)
     dataset = columns.read_for(ranker, data, needs_labels=False)
     scores = _sampled_scores(ranker, dataset, seed) if sampled else ranker.predict(dataset)
     WRITERS[out.suffix](dataset, scores, out, ranker.name)

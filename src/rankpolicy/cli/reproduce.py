@@ -1,4 +1,26 @@
-"""rankpolicy reproduce"""
+"""rankpolicy reproduce
+
+Parameters
+----------
+target : PAPER/TABLE
+    What to run; see --list.
+show_list : --list
+    List what can be run, and stop.
+smoke
+    Run the same code on little data: takes seconds, and claims do not count.
+data
+    The folder of the datasets.
+out : default runs/PAPER/TABLE
+    A directory for the table, the figures, reproduce.json and run.json.
+device
+    Device that trains networks: cpu or cuda.
+
+Examples
+--------
+rankpolicy reproduce --list
+rankpolicy reproduce fair-pg-rank/figure1 --out runs/figure1
+rankpolicy reproduce fair-pg-rank/table1 --data DATA --smoke --json
+"""
 
 from __future__ import annotations
 
@@ -40,27 +62,6 @@ def reproduce(
     """Run a table or figure of a paper again: our numbers next to the paper's, and its claims as statements that can fail.
 
     The exit status is 1 when a claim does not hold. Works in a checkout of the repository; an installed wheel has no reproductions.
-
-    Parameters
-    ----------
-    target : PAPER/TABLE
-        What to run; see --list.
-    show_list : --list
-        List what can be run, and stop.
-    smoke
-        Run the same code on little data: takes seconds, and claims do not count.
-    data
-        The folder of the datasets.
-    out : default runs/PAPER/TABLE
-        A directory for the table, the figures, reproduce.json and run.json.
-    device
-        Device that trains networks: cpu or cuda.
-
-    Examples
-    --------
-    rankpolicy reproduce --list
-    rankpolicy reproduce fair-pg-rank/figure1 --out runs/figure1
-    rankpolicy reproduce fair-pg-rank/table1 --data DATA --smoke --json
     """
     targets = known_targets()
     if show_list:

@@ -1,4 +1,15 @@
-"""rankpolicy sample-data"""
+"""rankpolicy sample-data
+
+Parameters
+----------
+folder : FOLDER
+    Where the files go; it is made if needed.
+
+Examples
+--------
+rankpolicy sample-data shop
+rankpolicy sample-data shop --seed 1 --json
+"""
 
 from __future__ import annotations
 
@@ -24,16 +35,6 @@ def sample_data(
     - sessions.csv: the click log of a search; clicks.csv: the same with texts, users and side information.
 
     Files that exist are never overwritten.
-
-    Parameters
-    ----------
-    folder : FOLDER
-        Where the files go; it is made if needed.
-
-    Examples
-    --------
-    rankpolicy sample-data shop
-    rankpolicy sample-data shop --seed 1 --json
     """
     from rankpolicy.data.formats.letor import write_letor
     from rankpolicy.data.sets.shop import make_shop

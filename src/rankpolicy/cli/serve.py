@@ -1,4 +1,31 @@
-"""rankpolicy serve"""
+"""rankpolicy serve
+
+Parameters
+----------
+config
+    A TOML file of policies and settings; without one, a bandit that explores with known propensities.
+host : default 127.0.0.1
+    Address to listen on; other than loopback only with keys.
+port : default 8080
+    Port; 0 takes a free one.
+db : default rankpolicy.db
+    The database, made where there is none.
+window : default 60
+    Seconds after which a list is learned with its clicks.
+seed : default from the database
+    Seed of random lists, for tests.
+playground
+    Let simulated users come, so that there is something to see.
+rate : default 40
+    Simulated users per second, with --playground.
+
+Examples
+--------
+rankpolicy serve
+rankpolicy serve --playground
+rankpolicy serve --config service.toml --port 9000
+rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
+"""
 
 from __future__ import annotations
 
@@ -42,32 +69,6 @@ def serve(
 
     With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
     to playground.db and a list is learned after two seconds.
-
-    Parameters
-    ----------
-    config
-        A TOML file of policies and settings; without one, a bandit that explores with known propensities.
-    host : default 127.0.0.1
-        Address to listen on; other than loopback only with keys.
-    port : default 8080
-        Port; 0 takes a free one.
-    db : default rankpolicy.db
-        The database, made where there is none.
-    window : default 60
-        Seconds after which a list is learned with its clicks.
-    seed : default from the database
-        Seed of random lists, for tests.
-    playground
-        Let simulated users come, so that there is something to see.
-    rate : default 40
-        Simulated users per second, with --playground.
-
-    Examples
-    --------
-    rankpolicy serve
-    rankpolicy serve --playground
-    rankpolicy serve --config service.toml --port 9000
-    rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
     """
     with _errors_as_json(), ExitStack() as stack:
         need_serve()

@@ -1,4 +1,36 @@
-"""rankpolicy simulate"""
+"""rankpolicy simulate
+
+Parameters
+----------
+bandits
+    Bandits, comma-separated; see: rankpolicy methods.
+variant : NAME=BANDIT
+    Run BANDIT once more under a name of your own, with settings of its own: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
+    May be repeated.
+steps
+    Number of lists to show.
+runs
+    Number of repetitions, each with other random numbers.
+settings : --set NAME=VALUE
+    A setting of the bandits that have it, such as discount=0.999, or of one, such as epsilon-greedy.epsilon=0.1; may be repeated.
+    All settings: rankpolicy methods NAME.
+free_observations
+    Show every item once, alone, before the first step, as in the papers.
+log_axis
+    Draw steps on a logarithmic axis.
+theory
+    Add the bounds on the regret of dcm-kl-ucb, where they hold: dcm and cascade users.
+out
+    A directory for the figure, regret.csv, simulate.json and run.json.
+
+Examples
+--------
+rankpolicy simulate --bandits dcm-kl-ucb,first-click,last-click,dcm-ts --steps 100000 --runs 20 --theory
+rankpolicy simulate --users cascade --items 32 --cutoff 8 --attraction 0.2,0.05 --bandits cascade-ucb1,cascade-kl-ucb
+rankpolicy simulate --users dcm --termination 0.9,0.5,0.7,0.6 --attraction random --bandits dcm-ts,random --log-axis
+rankpolicy simulate --users runs/clicks/dcm.json --query 98435_1 --cutoff 10 --bandits dcm-kl-ucb,ranked-kl-ucb
+rankpolicy simulate --bandits epsilon-greedy --variant bold=epsilon-greedy --set bold.epsilon=0.3
+"""
 
 from __future__ import annotations
 
@@ -43,37 +75,6 @@ def simulate(
 
     --set discount=0.999 is for every bandit that has this setting, --set epsilon-greedy.epsilon=0.1 for one bandit. To run one bandit
     with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
-
-    Parameters
-    ----------
-    bandits
-        Bandits, comma-separated; see: rankpolicy methods.
-    variant : NAME=BANDIT
-        Run BANDIT once more under a name of your own, with settings of its own: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
-        May be repeated.
-    steps
-        Number of lists to show.
-    runs
-        Number of repetitions, each with other random numbers.
-    settings : --set NAME=VALUE
-        A setting of the bandits that have it, such as discount=0.999, or of one, such as epsilon-greedy.epsilon=0.1; may be repeated.
-        All settings: rankpolicy methods NAME.
-    free_observations
-        Show every item once, alone, before the first step, as in the papers.
-    log_axis
-        Draw steps on a logarithmic axis.
-    theory
-        Add the bounds on the regret of dcm-kl-ucb, where they hold: dcm and cascade users.
-    out
-        A directory for the figure, regret.csv, simulate.json and run.json.
-
-    Examples
-    --------
-    rankpolicy simulate --bandits dcm-kl-ucb,first-click,last-click,dcm-ts --steps 100000 --runs 20 --theory
-    rankpolicy simulate --users cascade --items 32 --cutoff 8 --attraction 0.2,0.05 --bandits cascade-ucb1,cascade-kl-ucb
-    rankpolicy simulate --users dcm --termination 0.9,0.5,0.7,0.6 --attraction random --bandits dcm-ts,random --log-axis
-    rankpolicy simulate --users runs/clicks/dcm.json --query 98435_1 --cutoff 10 --bandits dcm-kl-ucb,ranked-kl-ucb
-    rankpolicy simulate --bandits epsilon-greedy --variant bold=epsilon-greedy --set bold.epsilon=0.3
     """
     from rankpolicy.bandits import BANDITS
     from rankpolicy.simulation import mean_over_problems, simulate as simulate_bandits

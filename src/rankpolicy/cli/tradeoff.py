@@ -1,4 +1,37 @@
-"""rankpolicy tradeoff"""
+"""rankpolicy tradeoff
+
+Parameters
+----------
+data : synthetic|FILE
+    'synthetic', german.data of the UCI German Credit set, or training data: .csv, .parquet or LETOR text.
+test
+    Test data, in the format of --data.
+test_fraction
+    Without --test: share of the queries to test on, drawn again for each seed.
+methods
+    Methods, comma-separated; see: rankpolicy methods.
+strengths : NUMBERS, default by method
+    Weights of fairness to try, such as 0,1,10.
+strengths_of : METHOD=NUMBERS
+    Strengths of one method, such as deltr=0,100; goes before --strengths. May be repeated.
+bounds : NUMBERS
+    Highest disparities to allow, for methods with the setting max_disparity.
+reward
+    The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.
+seeds
+    Number of seeds, counted from --seed.
+out
+    A directory for the figure, tradeoff.json, report.html and run.json.
+
+Examples
+--------
+rankpolicy tradeoff --data synthetic
+rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.fairness.parity=1
+rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
+rankpolicy tradeoff --data train.parquet --test test.parquet --protected gender --strengths 0,0.1,1,10
+rankpolicy tradeoff --data items.csv --qid search_id --label grade --protected gender --ignore title,url
+rankpolicy tradeoff --data train.txt --protected-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
+"""
 
 from __future__ import annotations
 
@@ -59,38 +92,6 @@ def tradeoff(
 
     --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
     give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
-
-    Parameters
-    ----------
-    data : synthetic|FILE
-        'synthetic', german.data of the UCI German Credit set, or training data: .csv, .parquet or LETOR text.
-    test
-        Test data, in the format of --data.
-    test_fraction
-        Without --test: share of the queries to test on, drawn again for each seed.
-    methods
-        Methods, comma-separated; see: rankpolicy methods.
-    strengths : NUMBERS, default by method
-        Weights of fairness to try, such as 0,1,10.
-    strengths_of : METHOD=NUMBERS
-        Strengths of one method, such as deltr=0,100; goes before --strengths. May be repeated.
-    bounds : NUMBERS
-        Highest disparities to allow, for methods with the setting max_disparity.
-    reward
-        The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.
-    seeds
-        Number of seeds, counted from --seed.
-    out
-        A directory for the figure, tradeoff.json, report.html and run.json.
-
-    Examples
-    --------
-    rankpolicy tradeoff --data synthetic
-    rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.fairness.parity=1
-    rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
-    rankpolicy tradeoff --data train.parquet --test test.parquet --protected gender --strengths 0,0.1,1,10
-    rankpolicy tradeoff --data items.csv --qid search_id --label grade --protected gender --ignore title,url
-    rankpolicy tradeoff --data train.txt --protected-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
     """
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require

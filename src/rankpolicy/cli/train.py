@@ -1,4 +1,30 @@
-"""rankpolicy train"""
+"""rankpolicy train
+
+Parameters
+----------
+method
+    The method to learn, such as pg-rank; a wrong name lists them all.
+data
+    Training data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
+valid
+    Validation data: training stops when it no longer helps there, and the best state is kept.
+out
+    The file of the model, such as model.rp; model.run.json is written next to it.
+config
+    A run.toml: any of these options by its name (data, bias_method, seed ...) and a table of settings.
+checkpoint
+    A file for the training state, written after every epoch.
+resume
+    Continue from --checkpoint.
+
+Examples
+--------
+rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.rp
+rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
+rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
+rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
+rankpolicy train --config run.toml --seed 1
+"""
 
 from __future__ import annotations
 
@@ -11,7 +37,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import read_alike
 from rankpolicy.cli.support.method_settings import parse_assignments, unfitted_ranker
 from rankpolicy.cli.support.output import (
     check_can_write,
@@ -25,13 +50,120 @@ from rankpolicy.cli.support.output import (
 from rankpolicy.cli.support.run import Run, record_next_to
 from rankpolicy.cli.support.run_file import read_run_file, settings_in_run_file
 from rankpolicy.cli.support.terminal import show
-from rankpolicy.cli.support.training_clicks import ClickOptions
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankpolicy.clicks import ClickLog, PositionBias
     from rankpolicy.data import RankingDataset
     from rankpolicy.rankers.base import Ranker
+
+
+UNCORRECTED = Path("none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickOptions:
+    """Where clicks to learn from are, and how they are weighted.
+
+    Parameters
+    ----------
+    clicks : LOG
+        A log of clicks on the items of --data; labels are made from it.
+    propensities : FILE
+        bias.json of 'rankpolicy clicks bias'; 'none' leaves position bias in the clicks.
+    bias_method : METHOD
+        The method to take where --propensities holds several.
+    weighted : item|query
+        Weight clicks item by item (default for a log), or whole lists (default for a click table).
+    """
+
+    clicks: Path | None = None
+    propensities: Path | None = None
+    bias_method: str | None = None
+    weighted: str | None = None
+
+    def read(self) -> TrainingClicks:
+        """What the options name; read before the data, so that a wrong file is reported at once."""
+        if self.clicks is not None and self.propensities is None:
+            raise RankPolicyError(
+                "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
+                "To learn from clicks as they are, say --propensities none."
+            )
+        is_uncorrected = self.propensities == UNCORRECTED
+        file = None if is_uncorrected else self.propensities
+        bias = options.MeasuredBias(propensities=file, bias_method=self.bias_method).read()
+        log = None
+        if self.clicks is not None:
+            from rankpolicy.clicks import read_click_log
+
+            log = read_click_log(self.clicks).collapsed()
+        files = {"clicks": self.clicks, "propensities": file}
+        return TrainingClicks(
+            log=log,
+            bias=bias,
+            is_uncorrected=is_uncorrected,
+            weighted=self.weighted,
+            files={role: path for role, path in files.items() if path is not None},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingClicks:
+    """The clicks and propensities themselves."""
+
+    log: ClickLog | None
+    bias: PositionBias | None
+    is_uncorrected: bool  # --propensities none: position bias is left in
+    weighted: str | None
+    files: dict[str, Path]  # the files that were read, by role
+
+    def training_data(self, train: RankingDataset, ranker: Any) -> RankingDataset:
+        """The dataset with labels and weights from the clicks; unchanged where there are no clicks."""
+        if self.log is not None:
+            import numpy as np
+
+            from rankpolicy.clicks import dataset_from_clicks
+
+            bias = np.ones(self.log.num_positions) if self.bias is None else self.bias
+            by = self.weighted or _weighting_for(ranker)
+            return dataset_from_clicks(train, self.log, bias, by=by)  # type: ignore[arg-type]
+        if self.bias is not None or self.is_uncorrected:
+            from rankpolicy.clicks import weighted_by_propensity
+
+            return weighted_by_propensity(train, self._bias_in(train), by=self.weighted or "query")  # type: ignore[arg-type]
+        if self.weighted is not None:
+            raise RankPolicyError("--weighted says how clicks are weighted: it needs --propensities FILE.")
+        return train
+
+    def validation_data(self, valid: RankingDataset) -> RankingDataset:
+        """A click table weighted as the training clicks; graded data unchanged."""
+        has_bias = self.bias is not None or self.is_uncorrected
+        if not has_bias or valid.shown_by_query is None or valid.shown_by_query.ranks is None:
+            return valid
+        from rankpolicy.clicks import weighted_by_propensity
+
+        return weighted_by_propensity(valid, self._bias_in(valid))
+
+    def _bias_in(self, table: RankingDataset) -> PositionBias | NDArray[np.float64]:
+        if self.bias is not None:
+            return self.bias
+        import numpy as np
+
+        ranks = None if table.shown_by_query is None else table.shown_by_query.ranks
+        return np.ones(1 if ranks is None else int(ranks.max()))
+
+
+def _weighting_for(ranker: Any) -> str:
+    """How the clicks of a log are weighted by default: by "query" where the reward asks which items are relevant."""
+    from rankpolicy.metrics import reward_to_maximise
+    from rankpolicy.metrics.expression import binary_metrics
+
+    reward = ranker.get_params().get("reward")
+    return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,31 +211,6 @@ def train(
     """Learn a ranker and write it to one file.
 
     model.run.json next to model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
-
-    Parameters
-    ----------
-    method
-        The method to learn, such as pg-rank; a wrong name lists them all.
-    data
-        Training data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.
-    valid
-        Validation data: training stops when it no longer helps there, and the best state is kept.
-    out
-        The file of the model, such as model.rp; model.run.json is written next to it.
-    config
-        A run.toml: any of these options by its name (data, bias_method, seed ...) and a table of settings.
-    checkpoint
-        A file for the training state, written after every epoch.
-    resume
-        Continue from --checkpoint.
-
-    Examples
-    --------
-    rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.rp
-    rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
-    rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
-    rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
-    rankpolicy train --config run.toml --seed 1
     """
     from rankpolicy.training.data_parallel import current_num_workers
 
@@ -116,7 +223,7 @@ def train(
             _train_in_processes(run.context, num_workers)
     evidence = clicks.read()
     files = {"train": data, "valid": valid}
-    datasets = read_alike(files, columns.read)
+    datasets = options.read_alike(files, columns.read)
     fit_arguments: dict[str, Any] = {
         "train": evidence.training_data(datasets["train"], ranker),
         "valid": evidence.validation_data(datasets["valid"]) if "valid" in datasets else None,

@@ -1,4 +1,34 @@
-"""rankpolicy tune"""
+"""rankpolicy tune
+
+Parameters
+----------
+method
+    The method to tune, such as pg-rank; a wrong name lists them all.
+data
+    Training data, as for 'rankpolicy train'.
+out
+    A directory for model.rp, report.html, trials.csv, study.jsonl, tune.json and run.json.
+valid : default a fifth of the queries of --data
+    Validation data, which chooses.
+test
+    Test data, on which the tuned ranker is compared with the one as given, at the end.
+num_trials
+    Number of trials; the first has the settings as given.
+scheduler : asha|none
+    Stop trials that fall behind (successive halving), or none.
+space : NAME=VALUES, default the settings worth searching for the method
+    A setting to search: LOW:HIGH, LOW:HIGH:log or values separated by commas; lists as 64+64. May be repeated.
+metrics : NAMES
+    Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.
+resume
+    Continue the search in --out; it may be asked for more trials.
+
+Examples
+--------
+rankpolicy tune --method pg-rank --data train.txt --valid vali.txt --test test.txt --num-trials 30 --out runs/tune
+rankpolicy tune --method lambdamart --data train.txt --out runs/trees --space num_leaves=7:127:log --space l2=0,1,10
+rankpolicy tune --method pg-rank --data train.txt --out runs/tune --num-trials 60 --resume
+"""
 
 from __future__ import annotations
 
@@ -9,7 +39,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
 from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings, unfitted_ranker
 from rankpolicy.cli.support.output import facts_of_file
 from rankpolicy.cli.support.run import Files, Run
@@ -49,35 +78,6 @@ def tune(
     part, with an interval of the difference paired by query.
 
     Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
-
-    Parameters
-    ----------
-    method
-        The method to tune, such as pg-rank; a wrong name lists them all.
-    data
-        Training data, as for 'rankpolicy train'.
-    out
-        A directory for model.rp, report.html, trials.csv, study.jsonl, tune.json and run.json.
-    valid : default a fifth of the queries of --data
-        Validation data, which chooses.
-    test
-        Test data, on which the tuned ranker is compared with the one as given, at the end.
-    num_trials
-        Number of trials; the first has the settings as given.
-    scheduler : asha|none
-        Stop trials that fall behind (successive halving), or none.
-    space : NAME=VALUES, default the settings worth searching for the method
-        A setting to search: LOW:HIGH, LOW:HIGH:log or values separated by commas; lists as 64+64. May be repeated.
-    metrics : NAMES
-        Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.
-    resume
-        Continue the search in --out; it may be asked for more trials.
-
-    Examples
-    --------
-    rankpolicy tune --method pg-rank --data train.txt --valid vali.txt --test test.txt --num-trials 30 --out runs/tune
-    rankpolicy tune --method lambdamart --data train.txt --out runs/trees --space num_leaves=7:127:log --space l2=0,1,10
-    rankpolicy tune --method pg-rank --data train.txt --out runs/tune --num-trials 60 --resume
     """
     from rankpolicy.experiments import tune as search
     from rankpolicy.metrics import parse_metrics
@@ -91,7 +91,7 @@ def tune(
         if study.exists() and not resume:
             raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
         files = {"train": data, "valid": valid, "test": test}
-        datasets = read_alike(files, columns.read)
+        datasets = options.read_alike(files, columns.read)
         train, validation = _training_and_validation(datasets, run.seed)
 
         def report_trial(trial: Trial) -> None:
@@ -145,11 +145,22 @@ def _training_and_validation(datasets: dict[str, RankingDataset], seed: int) -> 
     train = datasets["train"]
     for role, what in (("valid", "validation data"), ("test", "test data")):
         if role in datasets:
-            check_ranked_alike(train, datasets[role], what)
+            _check_ranked_alike(train, datasets[role], what)
     if "valid" in datasets:
         return train, datasets["valid"]
     train, validation = split_queries(train, (0.8, 0.2), random_state=seed)
     return train, validation
+
+
+def _check_ranked_alike(train: RankingDataset, other: RankingDataset, what: str) -> None:
+    """Refuse data that a ranker fitted on the training data could not rank and measure, before any time is spent on the fit."""
+    from rankpolicy.data.dataset import check_has_labels
+    from rankpolicy.rankers.inputs import check_kind_of_data, matched_features
+
+    check_has_labels(other, what)
+    check_kind_of_data(other, reads_texts=train.num_features == 0, what=what)
+    if train.num_features:
+        matched_features(other, train.num_features, train.feature_names, train.categories, what=what)
 
 
 def _tested(as_given: Ranker, tuned: Ranker, test: RankingDataset, measures: Any, seed: int) -> dict[str, Any]:

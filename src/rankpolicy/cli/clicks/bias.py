@@ -1,4 +1,26 @@
-"""rankpolicy clicks bias"""
+"""rankpolicy clicks bias
+
+Parameters
+----------
+method
+    Methods, comma-separated; see: rankpolicy methods.
+click_model : default pbm
+    The click model of the method click-model.
+resamples
+    Bootstrap resamples for the intervals; 0 for none.
+resample : sessions|queries|pairs, default sessions; queries where the log holds counts
+    Unit of the bootstrap.
+level
+    Confidence level of the intervals.
+out
+    A directory for bias.json, report.html, propensities.csv, propensities.svg and run.json.
+
+Examples
+--------
+rankpolicy clicks bias log.tsv.gz
+rankpolicy clicks bias sessions.parquet --method all-pairs,em,dual --out runs/bias
+rankpolicy clicks bias counts.csv --method all-pairs,pivot --resamples 500 --json
+"""
 
 from __future__ import annotations
 
@@ -36,27 +58,6 @@ def bias(
 
     The methods pivot, adjacent, all-pairs, em and dual need items that were shown at several ranks; randomised needs a log whose order
     was drawn at random. Methods that need more than a log holds (segments, query features, swaps) are available in Python only.
-
-    Parameters
-    ----------
-    method
-        Methods, comma-separated; see: rankpolicy methods.
-    click_model : default pbm
-        The click model of the method click-model.
-    resamples
-        Bootstrap resamples for the intervals; 0 for none.
-    resample : sessions|queries|pairs, default sessions; queries where the log holds counts
-        Unit of the bootstrap.
-    level
-        Confidence level of the intervals.
-    out
-        A directory for bias.json, report.html, propensities.csv, propensities.svg and run.json.
-
-    Examples
-    --------
-    rankpolicy clicks bias log.tsv.gz
-    rankpolicy clicks bias sessions.parquet --method all-pairs,em,dual --out runs/bias
-    rankpolicy clicks bias counts.csv --method all-pairs,pivot --resamples 500 --json
     """
     from rankpolicy.clicks import estimate_position_bias
 

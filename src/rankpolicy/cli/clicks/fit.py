@@ -1,4 +1,28 @@
-"""rankpolicy clicks fit"""
+"""rankpolicy clicks fit
+
+Parameters
+----------
+models : default all that the log allows
+    Click models, comma-separated; see: rankpolicy methods.
+test
+    A log to measure on.
+test_fraction
+    Without --test: share of each query's sessions, the last ones, to measure on.
+prior : A,B|empirical|none
+    Beta prior of every parameter; empirical learns it.
+iterations
+    Highest number of EM iterations.
+tolerance
+    EM ends when an iteration gains less than this per session.
+out
+    A directory for the fitted models, fit.json, report.html and run.json.
+
+Examples
+--------
+rankpolicy clicks fit log.tsv.gz --models dcm,ubm,dbn
+rankpolicy clicks fit sessions.parquet --test-fraction 0.1 --prior empirical --out runs/clicks
+rankpolicy clicks fit counts.csv --format counts --models pbm --json
+"""
 
 from __future__ import annotations
 
@@ -38,29 +62,6 @@ def fit(
 
     With --out, every model is written as MODEL.json, and 'rankpolicy simulate --users MODEL.json' simulates such users. Counts by
     (query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
-
-    Parameters
-    ----------
-    models : default all that the log allows
-        Click models, comma-separated; see: rankpolicy methods.
-    test
-        A log to measure on.
-    test_fraction
-        Without --test: share of each query's sessions, the last ones, to measure on.
-    prior : A,B|empirical|none
-        Beta prior of every parameter; empirical learns it.
-    iterations
-        Highest number of EM iterations.
-    tolerance
-        EM ends when an iteration gains less than this per session.
-    out
-        A directory for the fitted models, fit.json, report.html and run.json.
-
-    Examples
-    --------
-    rankpolicy clicks fit log.tsv.gz --models dcm,ubm,dbn
-    rankpolicy clicks fit sessions.parquet --test-fraction 0.1 --prior empirical --out runs/clicks
-    rankpolicy clicks fit counts.csv --format counts --models pbm --json
     """
     from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models
     from rankpolicy.declarations.setting_texts import parse_setting

@@ -1,4 +1,15 @@
-"""rankpolicy service backup"""
+"""rankpolicy service backup
+
+Parameters
+----------
+copy : COPY
+    The copy, a new file.
+
+Examples
+--------
+rankpolicy service backup copy.db
+rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
+"""
 
 from __future__ import annotations
 
@@ -21,16 +32,6 @@ def backup(
 
     The copy is a database like the other: to restore it, stop the service and serve the copy. It holds the hashes of keys and the secret
     of random lists, so keep it as safe as the original.
-
-    Parameters
-    ----------
-    copy : COPY
-        The copy, a new file.
-
-    Examples
-    --------
-    rankpolicy service backup copy.db
-    rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
     """
     need_serve()
     from rankpolicy.service.log.locations import is_url

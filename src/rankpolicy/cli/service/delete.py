@@ -1,4 +1,14 @@
-"""rankpolicy service delete"""
+"""rankpolicy service delete
+
+Parameters
+----------
+before : DATE
+    Lists shown before are deleted, such as 2026-10-01.
+
+Examples
+--------
+rankpolicy service export --out logs/ && rankpolicy service delete --before 2026-10-01
+"""
 
 from __future__ import annotations
 
@@ -18,15 +28,6 @@ def delete(
 
     A running service is not disturbed; lists whose window is open stay. With retention_days in the configuration a service does the same
     every hour. The deletion is in the audit log.
-
-    Parameters
-    ----------
-    before : DATE
-        Lists shown before are deleted, such as 2026-10-01.
-
-    Examples
-    --------
-    rankpolicy service export --out logs/ && rankpolicy service delete --before 2026-10-01
     """
     end = time_from("--before", before)
     assert end is not None

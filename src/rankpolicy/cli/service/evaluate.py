@@ -1,4 +1,34 @@
-"""rankpolicy service evaluate"""
+"""rankpolicy service evaluate
+
+Parameters
+----------
+candidate : MODEL
+    The file of a ranker: what save() wrote.
+policy
+    Instead of a file: a policy of the service.
+version : default the one that serves now
+    Its version.
+against : POLICY
+    A policy to compare with.
+order_by : sorted|sampled
+    How the candidate orders.
+temperature : default 1
+    Of sampled lists.
+event
+    The type of event that counts.
+estimator
+    rips, snrips, ips or snips; see: rankpolicy methods.
+level
+    Level of the interval.
+out
+    A directory for evaluate.json and run.json.
+
+Examples
+--------
+rankpolicy service evaluate --candidate model.rp --out runs/eval
+rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
+rankpolicy service evaluate --policy search --version 2 --json
+"""
 
 from __future__ import annotations
 
@@ -34,35 +64,6 @@ def evaluate(
 
     Lists without propensities and lists shown without any randomness say nothing about other lists: they are refused and counted. With
     --against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
-
-    Parameters
-    ----------
-    candidate : MODEL
-        The file of a ranker: what save() wrote.
-    policy
-        Instead of a file: a policy of the service.
-    version : default the one that serves now
-        Its version.
-    against : POLICY
-        A policy to compare with.
-    order_by : sorted|sampled
-        How the candidate orders.
-    temperature : default 1
-        Of sampled lists.
-    event
-        The type of event that counts.
-    estimator
-        rips, snrips, ips or snips; see: rankpolicy methods.
-    level
-        Level of the interval.
-    out
-        A directory for evaluate.json and run.json.
-
-    Examples
-    --------
-    rankpolicy service evaluate --candidate model.rp --out runs/eval
-    rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
-    rankpolicy service evaluate --policy search --version 2 --json
     """
     run.make_directory(out)
     if not 0 < level < 1:

@@ -1,4 +1,21 @@
-"""rankpolicy service export"""
+"""rankpolicy service export
+
+Parameters
+----------
+out
+    A directory for the Parquet files.
+until : DATE, default all
+    Only lists shown before.
+policy : default all policies
+    Only lists of this policy.
+event
+    The type of event that counts as a click.
+
+Examples
+--------
+rankpolicy service export --since 2026-11-01 --out logs/
+rankpolicy service export --policy random --out logs/ && rankpolicy clicks bias logs/lists.parquet --method randomised
+"""
 
 from __future__ import annotations
 
@@ -27,22 +44,6 @@ def export(
     lists.parquet has one row per list and is what 'rankpolicy clicks' reads; items.parquet has the features of items, for 'rankpolicy
     train --data items.parquet --clicks lists.parquet --propensities bias.json'; events.parquet has one row per event; click_table.parquet
     is written where items have texts. A running service is not disturbed.
-
-    Parameters
-    ----------
-    out
-        A directory for the Parquet files.
-    until : DATE, default all
-        Only lists shown before.
-    policy : default all policies
-        Only lists of this policy.
-    event
-        The type of event that counts as a click.
-
-    Examples
-    --------
-    rankpolicy service export --since 2026-11-01 --out logs/
-    rankpolicy service export --policy random --out logs/ && rankpolicy clicks bias logs/lists.parquet --method randomised
     """
     first, end = time_from("--since", since), time_from("--until", until)
     mask = os.umask(0o077)  # what users did is for the owner only

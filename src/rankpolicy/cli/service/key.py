@@ -1,4 +1,25 @@
-"""rankpolicy service key"""
+"""rankpolicy service key
+
+Parameters
+----------
+action : new|list|revoke
+    What to do.
+key_id : ID
+    The key to revoke: what 'list' shows.
+scopes
+    What a new key allows: rank, events, read, promote; comma-separated.
+expires : default never
+    When a new key ends: a date, or a date and time, in UTC.
+rate : default any number
+    Requests per second that a new key allows.
+
+Examples
+--------
+rankpolicy service key new --scopes rank,events
+rankpolicy service key new --scopes rank --expires 2027-12-31 --rate 50
+rankpolicy service key list --db rankpolicy.db
+rankpolicy service key revoke 0f3a5c1b2d4e
+"""
 
 from __future__ import annotations
 
@@ -34,26 +55,6 @@ def key(
     """Make, list or revoke keys. A key is shown once, when it is made; the database holds its hash.
 
     A running service knows a new or revoked key after a second. With the first key, requests without one are refused.
-
-    Parameters
-    ----------
-    action : new|list|revoke
-        What to do.
-    key_id : ID
-        The key to revoke: what 'list' shows.
-    scopes
-        What a new key allows: rank, events, read, promote; comma-separated.
-    expires : default never
-        When a new key ends: a date, or a date and time, in UTC.
-    rate : default any number
-        Requests per second that a new key allows.
-
-    Examples
-    --------
-    rankpolicy service key new --scopes rank,events
-    rankpolicy service key new --scopes rank --expires 2027-12-31 --rate 50
-    rankpolicy service key list --db rankpolicy.db
-    rankpolicy service key revoke 0f3a5c1b2d4e
     """
     if action not in ACTIONS:
         raise RankPolicyError(unknown_name("action", action, ACTIONS))

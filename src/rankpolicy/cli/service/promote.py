@@ -1,4 +1,28 @@
-"""rankpolicy service promote"""
+"""rankpolicy service promote
+
+Parameters
+----------
+model : MODEL
+    The file of a ranker: what save() wrote.
+policy
+    The policy under whose name it is served.
+share
+    Share of the traffic that it gets, such as 10%.
+version
+    Instead of a file: a version of the policy.
+order_by : sorted|sampled, default as the version that serves now
+    How it orders.
+temperature : default as the version that serves now
+    Of sampled lists.
+reason
+    Why, for the audit log.
+
+Examples
+--------
+rankpolicy service promote model.rp --policy search --share 10%
+rankpolicy service promote model.rp --policy search --order-by sampled --temperature 0.5
+rankpolicy service promote --version 2 --policy search
+"""
 
 from __future__ import annotations
 
@@ -30,29 +54,6 @@ def promote(
 
     The file is checked and copied into the database; a running service follows after a second. Who gets a canary is decided by a hash of
     the user, or of the list where it has no user. 'rankpolicy service rollback' takes it back.
-
-    Parameters
-    ----------
-    model : MODEL
-        The file of a ranker: what save() wrote.
-    policy
-        The policy under whose name it is served.
-    share
-        Share of the traffic that it gets, such as 10%.
-    version
-        Instead of a file: a version of the policy.
-    order_by : sorted|sampled, default as the version that serves now
-        How it orders.
-    temperature : default as the version that serves now
-        Of sampled lists.
-    reason
-        Why, for the audit log.
-
-    Examples
-    --------
-    rankpolicy service promote model.rp --policy search --share 10%
-    rankpolicy service promote model.rp --policy search --order-by sampled --temperature 0.5
-    rankpolicy service promote --version 2 --policy search
     """
     if (model is None) == (version is None):
         raise RankPolicyError("give the file of a model, or --version of one that was served before; one of them.")

@@ -1,4 +1,10 @@
-"""rankpolicy service replay"""
+"""rankpolicy service replay
+
+Examples
+--------
+rankpolicy service replay
+rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
+"""
 
 from __future__ import annotations
 
@@ -27,11 +33,6 @@ def replay(
     Every list must have been ranked by the version that promotions, canaries and splits say, and snapshots must equal what the log leads
     to; the exit status is 1 if one does not. A running service is not disturbed: GET /v1/policies gives the hash of its state, to be
     compared with the one that is printed here.
-
-    Examples
-    --------
-    rankpolicy service replay
-    rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
     """
     with opened(db, role="reader") as store:
         from rankpolicy.service.log.replay import replay as replay_log, replay_choices

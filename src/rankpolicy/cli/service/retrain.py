@@ -1,4 +1,21 @@
-"""rankpolicy service retrain"""
+"""rankpolicy service retrain
+
+Parameters
+----------
+config
+    The TOML file of the service, with its retrain tables.
+now
+    Do it now; without it, only say when it is due.
+policy : default all of them
+    Only this policy.
+db : default as the configuration says
+    The database.
+
+Examples
+--------
+rankpolicy service retrain --config service.toml
+rankpolicy service retrain --config service.toml --now --policy search
+"""
 
 from __future__ import annotations
 
@@ -29,22 +46,6 @@ def retrain(
 
     The ranker is judged by lists that it has not seen, against the version that serves. It may run beside the service, which follows a
     promotion after a second. Everything is in the audit log.
-
-    Parameters
-    ----------
-    config
-        The TOML file of the service, with its retrain tables.
-    now
-        Do it now; without it, only say when it is due.
-    policy : default all of them
-        Only this policy.
-    db : default as the configuration says
-        The database.
-
-    Examples
-    --------
-    rankpolicy service retrain --config service.toml
-    rankpolicy service retrain --config service.toml --now --policy search
     """
     from rankpolicy.service.config import ServiceConfig, read_config
 

@@ -1,4 +1,17 @@
-"""rankpolicy service rollback"""
+"""rankpolicy service rollback
+
+Parameters
+----------
+policy
+    The policy.
+reason
+    Why, for the audit log.
+
+Examples
+--------
+rankpolicy service rollback --policy search
+rankpolicy service rollback --policy search --reason "fewer purchases"
+"""
 
 from __future__ import annotations
 
@@ -15,20 +28,7 @@ def rollback(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """End the canary of a policy; where there is none, return to the version before. A running service follows after a second.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    reason
-        Why, for the audit log.
-
-    Examples
-    --------
-    rankpolicy service rollback --policy search
-    rankpolicy service rollback --policy search --reason "fewer purchases"
-    """
+    """End the canary of a policy; where there is none, return to the version before. A running service follows after a second."""
     with opened(db, role="keys") as store:
         from rankpolicy.service.learning.promotion import rollback as roll_back
 

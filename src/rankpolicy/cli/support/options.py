@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,6 +262,33 @@ Log = Annotated[
         show_default=False,
     ),
 ]
+
+
+def load_ranker(path: Path) -> Ranker:
+    """The ranker in a file; a file that holds something else, such as a click model, is refused."""
+    from rankpolicy.loading import load
+
+    loaded = load(path)
+    from rankpolicy.rankers import Ranker  # not before: a file that is missing is reported without loading torch
+
+    if not isinstance(loaded, Ranker):
+        raise RankPolicyError(
+            f"{path} must hold a ranker, as 'rankpolicy train' writes it; it holds a {type(loaded).__name__}."
+        )
+    return loaded
+
+
+def read_alike(files: Mapping[str, Path | None], read: Callable[..., RankingDataset]) -> dict[str, RankingDataset]:
+    """Datasets by role with the same number of features: a sparse file may omit the last ones. ``fit`` matches named columns."""
+    paths = {role: path for role, path in files.items() if path is not None}
+    datasets = {role: read(path) for role, path in paths.items()}
+    width = max(dataset.num_features for dataset in datasets.values())
+    return {
+        role: dataset
+        if dataset.num_features in (0, width) or dataset.feature_names is not None
+        else read(paths[role], num_features=width)
+        for role, dataset in datasets.items()
+    }
 
 
 def pairs_in(

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.cli.support.datasets import read_alike
-from rankpolicy.cli.support.options import Columns
+from rankpolicy.cli.support.options import Columns, read_alike
 from rankpolicy.cli.support.output import facts_of_datasets
 from rankpolicy.types import RankPolicyError
 

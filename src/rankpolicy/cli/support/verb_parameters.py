@@ -1,7 +1,8 @@
 """The arguments and options of a verb, from its signature and its docstring.
 
 Parameters before ``*`` are arguments, the others options; one with the default False is a flag. A parameter that is a dataclass,
-``columns: Columns``, stands for its fields. The docstring holds the help of each, in the section that ``help()`` shows:
+``columns: Columns``, stands for its fields. The docstring of the class, or of the module of the verb, holds the help of each in its
+section of parameters:
 
     run_files : --run NAME=FILE, default none takes part
         The help text. Before it, all of them optional: another name than that of the parameter, the kind of value, the default in words.
@@ -41,10 +42,17 @@ class Documentation(NamedTuple):
 
 
 def documentation_of(owner: Any) -> Documentation:
-    """The docstring of a verb or a class, with each paragraph in one line: the width of the terminal breaks it, not that of the source."""
-    text, *sections = _SECTION.split(inspect.cleandoc(owner.__doc__ or ""))
-    paragraphs = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")).rstrip()
-    return Documentation(paragraphs, dict(zip(sections[::2], sections[1::2], strict=True)))
+    """The docstring of a verb or a class, with each paragraph in one line: the width of the terminal breaks it, not that of the source.
+
+    The sections of a verb may stand in the docstring of its module.
+    """
+    sections: dict[str, str] = {}
+    for documented in (inspect.getmodule(owner), owner) if inspect.isfunction(owner) else (owner,):
+        text, *titled = _SECTION.split(inspect.cleandoc(documented.__doc__ or ""))
+        sections |= zip(titled[::2], titled[1::2], strict=True)
+    return Documentation(
+        "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")).rstrip(), sections
+    )
 
 
 def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
