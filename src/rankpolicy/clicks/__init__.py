@@ -2,7 +2,7 @@
 
     read_click_log ─> ClickLog ─fit_click_model─> ClickModel ─> relevance, click probabilities, perplexity, sampled clicks, users
 
-A click model is one file: which parameters it has, how a user walks down a list, and how the parameters are counted given the clicks.
+A click model is one class: which parameters it has, how a user walks down a list, and how the parameters are counted given the clicks.
 """
 
 from typing import TYPE_CHECKING
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
         one_click_each as one_click_each,
         weighted_by_propensity as weighted_by_propensity,
     )
-    from rankpolicy.clicks.learning.ips import IPSWeights as IPSWeights, ips_weights as ips_weights
     from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance as doubly_robust_relevance
-    from rankpolicy.clicks.learning.trust_bias import affine_relevance as affine_relevance
+    from rankpolicy.clicks.learning.weights import (
+        IPSWeights as IPSWeights,
+        affine_relevance as affine_relevance,
+        ips_weights as ips_weights,
+    )
     from rankpolicy.clicks.log.biased_log import BiasedLog as BiasedLog, make_biased_log as make_biased_log
     from rankpolicy.clicks.log.click_log import ClickLog as ClickLog, log_from_lists as log_from_lists
     from rankpolicy.clicks.log.from_dataset import click_log_of as click_log_of

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.learning.matched_clicks import MatchedClicks
 from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
-from rankpolicy.clicks.learning.trust_bias import checked_trust
 from rankpolicy.clicks.learning.weights import (
     Array,
     ClickWeights,
@@ -17,6 +16,7 @@ from rankpolicy.clicks.learning.weights import (
     Weighting,
     at_most,
     check_weighting,
+    checked_trust,
     click_weights,
     clipped_weights,
     propensity_table,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.learning.trust_bias import checked_trust
+from rankpolicy.clicks.learning.weights import checked_trust
 from rankpolicy.clicks.log.row_counts import ratio
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError

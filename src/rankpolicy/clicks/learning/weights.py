@@ -1,4 +1,4 @@
-"""Inverse propensity weights of clicks: computed, clipped and counted here for every way to learn from clicks."""
+"""Inverse propensity weights of clicks: computed, clipped and counted here for every way to learn from clicks; trust bias."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.data.click_evidence import effective_sample_size
+from rankpolicy.declarations.arguments import as_float64, checked_kinds
 from rankpolicy.types import RankPolicyError
 
 Array = NDArray[np.float64]
@@ -136,3 +138,117 @@ def check_weighting(by: object) -> None:
     """Refuse anything but "item" and "query"."""
     if by not in WEIGHTINGS:
         raise RankPolicyError(f"clicks are weighted by 'item' or by 'query'; got {by!r}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IPSWeights:
+    """Inverse propensity weights of a table of clicks, and what they cost in sample size.
+
+    Parameters
+    ----------
+    weights
+        Shape (session, position), or (session,) for by="query"; 0 where nothing was clicked.
+    effective_sample_size
+        (sum of weights)^2 / sum of squared weights: the number of clicks of equal weight with the same variance.
+    num_weights
+        Number of weights above 0; a session counts as often as it occurred.
+    num_clipped
+        Number of weights that ``clip`` lowered.
+    clipped_share
+        Share of the sum of weights that clipping removed.
+    """
+
+    weights: Array
+    effective_sample_size: float
+    num_weights: int
+    num_clipped: int
+    clipped_share: float
+
+
+@checked_kinds
+def ips_weights(
+    clicks: ClickLog | NDArray[Any], propensities: Propensities, *, by: Weighting = "item", clip: float | None = None
+) -> IPSWeights:
+    """Inverse propensity weights of clicks, in the shape of the clicks.
+
+    ``dataset_from_clicks`` and ``weighted_by_propensity`` use the same weights; take them from here for a method of your own.
+
+    Parameters
+    ----------
+    clicks
+        A click log, or an array (session, position) of 0 and 1.
+    propensities
+        A PositionBias, or numbers (position,), or (session, position) where sessions differ.
+    by
+        "item": a click at rank k weighs 1 / propensity_k (Joachims, Swaminathan & Schnabel 2017). "query": a session weighs the mean of
+        1 / propensity over its clicked ranks (Wang et al. 2016).
+    clip
+        The largest weight. None (the default) clips nothing; clipping lowers variance and adds bias.
+
+    >>> found = ips_weights(np.array([[1, 0], [0, 1]]), np.array([1.0, 0.25]), by="query")
+    >>> found.weights.tolist(), round(found.effective_sample_size, 4)
+    ([1.0, 4.0], 1.4706)
+    """
+    marks, counts = _marks(clicks)
+    sessions, positions = np.nonzero(marks)
+    of_clicks = click_weights(propensity_table(propensities), sessions, positions, counts, by=by, clip=clip)
+    weights = np.zeros(marks.shape if by == "item" else len(marks))
+    weights[(sessions, positions) if by == "item" else of_clicks.sessions] = of_clicks.values
+    return IPSWeights(
+        weights=weights,
+        effective_sample_size=of_clicks.effective_sample_size,
+        num_weights=int(of_clicks.counts.sum()),
+        num_clipped=of_clicks.num_clipped,
+        clipped_share=of_clicks.clipped_share,
+    )
+
+
+def _marks(clicks: ClickLog | NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    if isinstance(clicks, ClickLog):
+        return (clicks.clicks == 1) & (clicks.items != NOT_SHOWN), clicks.counts
+    marks = as_float64("clicks", clicks)
+    if marks.ndim != 2 or not ((marks == 0) | (marks == 1)).all():
+        raise RankPolicyError(
+            f"clicks must be 0 or 1 of shape (session, position), or a ClickLog; got shape {marks.shape}."
+        )
+    return marks == 1, np.ones(len(marks), np.int64)
+
+
+@checked_kinds
+def affine_relevance(
+    clicks: NDArray[Any], alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Unbiased relevance estimates (session, position) from clicks with trust bias (Vardasbi, Oosterhuis & de Rijke 2020).
+
+    Where P(click at rank k) = alpha_k relevance + beta_k, the mean of (click - beta_k) / alpha_k is the relevance. A single value may
+    be below 0 or above 1; only means over sessions are meaningful.
+
+    Parameters
+    ----------
+    clicks
+        0 or 1 (session, position).
+    alpha
+        One number above 0 per rank (position,): the propensity.
+    beta
+        One number from 0 per rank (position,): the chance of a click on an irrelevant item. With 0 this is inverse propensity weighting.
+
+    >>> affine_relevance(np.array([[1, 0]]), np.array([0.5, 0.25]), np.array([0.25, 0.0]))
+    array([[1.5, 0. ]])
+    """
+    marks = np.asarray(clicks, np.float64)
+    slopes, offsets = checked_trust(alpha, beta, marks.shape[-1])
+    return (marks - offsets) / slopes
+
+
+def checked_trust(alpha: Any, beta: Any, num_positions: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """alpha and beta as numbers (position,); anything else is refused."""
+    slopes, offsets = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
+    if slopes.shape != (num_positions,) or offsets.shape != (num_positions,):
+        raise RankPolicyError(
+            f"alpha and beta must have the shape (position,), ({num_positions},); got {slopes.shape} and {offsets.shape}."
+        )
+    if not ((slopes > 0).all() and (offsets >= 0).all()):
+        raise RankPolicyError(
+            f"alpha must be above 0 and beta 0 or more at every rank; got {slopes.min():g} and {offsets.min():g} at the least."
+        )
+    return slopes, offsets

@@ -1,4 +1,4 @@
-"""Users who examine every item until they stop: what CM, DCM, DBN, SDBN and CCM have in common, and their E step.
+"""Users who examine every item until they stop: what CM, DCM, DBN, SDBN and CCM have in common, their E step, and CM and DCM.
 
 An examined item is clicked with its attraction a; then the user goes on to the next with probability ``after_click`` or ``after_skip``,
 and examines nothing more once she has stopped. Members differ only in these two.
@@ -21,9 +21,9 @@ import numpy as np
 
 from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
 from rankpolicy.clicks.log.log_pairs import LogView
-from rankpolicy.clicks.log.row_counts import ratio
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
 from rankpolicy.clicks.models.click_model import ClickModel, weighted_log
-from rankpolicy.clicks.models.definition import PAIR, Axis, Codes, Expectation, Floats, Parameters
+from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Codes, Expectation, Floats, Parameters
 
 Counts = dict[str, Floats]
 
@@ -207,3 +207,36 @@ class Cascade(CascadeModel):
     @classmethod
     def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         return np.zeros(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependentClick(CascadeModel):
+    """The dependent click model (Guo, Liu & Wang 2009).
+
+    After a click at position k the user stops with probability stop_k: after_click = 1 - stop_k, after_skip = 1.
+
+    EM starts from the paper's estimate, which takes the last click for a stop (``iterations=0`` keeps it), and continues to maximum
+    likelihood. What happens after a click on the last position leaves no trace: there stop keeps the prior mean.
+    """
+
+    name: ClassVar[str] = "dcm"
+    title: ClassVar[str] = "dependent click model"
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "stop": (POSITION,)}
+
+    @classmethod
+    def closed_form(cls, view: LogView) -> Expectation:
+        return stopped_at_last_click(cls, view)
+
+    @classmethod
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        return 1 - parameters["stop"][positions]
+
+    @classmethod
+    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        return parameters["stop"][positions]
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
+        num_positions = len(parameters["stop"])
+        stops = weighted_counts(moves.positions, moves.counts * (1 - moves.went_on), num_positions)
+        return {"stop": stops}, {"stop": weighted_counts(moves.positions, moves.counts, num_positions)}

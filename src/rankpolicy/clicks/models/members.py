@@ -19,7 +19,7 @@ CLICK_MODELS: Members[type[ClickModel]] = Members(
         "dctr": f"{_MODELS}.click_through:ItemCTR",
         "pbm": f"{_MODELS}.examination:PositionBased",
         "cm": f"{_MODELS}.cascade:Cascade",
-        "dcm": f"{_MODELS}.dcm:DependentClick",
+        "dcm": f"{_MODELS}.cascade:DependentClick",
         "ccm": f"{_MODELS}.ccm:ClickChain",
         "sdbn": f"{_MODELS}.dbn:SimplifiedDBN",
         "dbn": f"{_MODELS}.dbn:DynamicBayesian",
