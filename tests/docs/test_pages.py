@@ -133,7 +133,7 @@ def added(tmp_path, monkeypatch):
         if line := re.match(r"# a line in (\w+), src/(\S+)", head):
             name, place = re.findall(r'"([^"]+)"', rest)
             attribute = place.partition(":")[2]
-            monkeypatch.setitem(KINDS[line[1]]._places, name, place)
+            monkeypatch.setitem(KINDS[line[1]].locations, name, place)
             monkeypatch.setitem(KINDS[line[1]]._loaded, name, names[place.partition(":")[0]][attribute])
             assert (DOCS.parent / "src" / line[2]).is_file()
         else:
