@@ -6,7 +6,8 @@ module with ``run(setup) -> Outcome`` in the folder of the paper and add a line 
 """
 
 from reproductions import banditrank, cascade, clicks, dcm, fair_pg_rank, matching_cross
-from reproductions.target import Claim, Outcome, Setup, Target
+from reproductions.statements import Claim, Origin, Statement, Verdict, judged
+from reproductions.target import Outcome, Setup, Target
 
 TARGETS: dict[str, Target] = {
     target.name: target
@@ -20,4 +21,4 @@ TARGETS: dict[str, Target] = {
     )
 }
 
-__all__ = ["TARGETS", "Claim", "Outcome", "Setup", "Target"]
+__all__ = ["TARGETS", "Claim", "Origin", "Outcome", "Setup", "Statement", "Target", "Verdict", "judged"]

@@ -1,41 +1,20 @@
-"""A target of ``rankpolicy reproduce``: a table or figure of a paper that can be run again, with the claims it checks."""
+"""A target of ``rankpolicy reproduce``: a table or figure of a paper that can be run again, with the statements it checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rankpolicy.executors import Executor, Processes, opened
 from rankpolicy.types import RankPolicyError
+from reproductions.statements import Claim, Statement
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Row = dict[str, Any]  # plain values by column
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A statement of the paper, and whether it holds here.
-
-    Parameters
-    ----------
-    claim
-        The statement.
-    paper
-        The words or the number of the paper.
-    ours
-        What was measured here.
-    holds
-        Whether the statement holds for what was measured.
-    """
-
-    claim: str
-    paper: str
-    ours: str
-    holds: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,15 +34,6 @@ class Outcome:
     rows: tuple[Row, ...]
     claims: tuple[Claim, ...]
     figures: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Rows and claims as plain values."""
-        return {"rows": list(self.rows), "claims": [asdict(claim) for claim in self.claims]}
-
-    @property
-    def failed(self) -> tuple[Claim, ...]:
-        """The claims that do not hold."""
-        return tuple(claim for claim in self.claims if not claim.holds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,6 +121,8 @@ class Target:
         The function that runs it.
     datasets
         Names of the datasets that it reads.
+    statements
+        What the paper says about this table or figure and what we ask of it, each with the claims that measure it.
     untested
         Statements of the paper about this table or figure that cannot be tested here, each with the reason.
     """
@@ -159,4 +131,5 @@ class Target:
     what: str
     run: Callable[[Setup], Outcome]
     datasets: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
     untested: tuple[tuple[str, str], ...] = ()

@@ -11,8 +11,9 @@ from typing import Any
 from benchmarks.quality.tables import markdown as quality_tables
 from docs.building.ratio_tables import ratio_tables
 from reproductions import TARGETS
-from reproductions.pages import claims_table
+from reproductions.pages import claims_table, judged_target, paper_statements, sums
 from reproductions.results import read_result
+from reproductions.statements import Verdict
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "results"
@@ -111,9 +112,8 @@ def circumstances_in_words(found: Mapping[str, Any], command: str | None = None)
 def _overview(folder: Path) -> Iterator[str]:
     yield "# Results"
     yield (
-        "What the library measures on public data, and the claims of papers, run again. Everything here is generated from files "
-        "that the runs left in the "
-        "repository; a claim that fails says so."
+        "What the library measures on public data, and the statements of papers, measured again. Everything here is generated "
+        "from files that the runs left in the repository; what does not hold says so."
     )
     if quality := quality_section(folder):
         yield "## Quality of rankings"
@@ -121,32 +121,34 @@ def _overview(folder: Path) -> Iterator[str]:
     if speed := speed_section(folder):
         yield "## Speed"
         yield from speed
-    yield "## Claims of papers"
+    yield "## Statements of papers"
     yield (
-        "Each target is a table or figure of a paper, run again, with its claims as statements that can fail. `rankpolicy "
-        "reproduce TARGET` runs one "
-        "([how](../how-to/reproduce.md))."
+        "Each target is a table or figure of a paper, run again. A statement holds where the 95 % intervals of all its claims lie "
+        "inside what is claimed, is contradicted where one lies outside, and is not shown otherwise. `rankpolicy reproduce TARGET` "
+        "runs one ([how](../how-to/reproduce.md))."
     )
+    found = [each for target in TARGETS.values() for each in judged_target(target)]
+    yield "\n".join(sums(found))
     rows = [_line(name) for name in TARGETS]
-    yield ("| target | what | hold | fail | not tested |\n|---|---|---|---|---|\n" + "\n".join(rows))
+    yield (f"| target | what | {' | '.join(Verdict)} | not tested |\n" + "|---" * 6 + "|\n" + "\n".join(rows))
     yield "```{toctree}\n:hidden:\n\n" + "\n".join(papers()) + "\n```"
 
 
 def _line(name: str) -> str:
-    target, result = TARGETS[name], read_result(name)
+    target = TARGETS[name]
     paper, _, part = name.partition("/")
     link = f"[{name}]({paper}.md#results-{paper}-{part})"
     untested = len(target.untested) or ""
-    if result is None:
-        return f"| {link} | {_cell(target.what)} | | | {untested} |"
-    holding = sum(claim.holds for claim in result.claims)
-    return f"| {link} | {_cell(target.what)} | {holding} | {len(result.claims) - holding} | {untested} |"
+    verdicts = [each.verdict for each in judged_target(target)]
+    counts = " | ".join(str(verdicts.count(verdict)) for verdict in Verdict)
+    return f"| {link} | {_cell(target.what)} | {counts} | {untested} |"
 
 
 def _paper_page(paper: str) -> Iterator[str]:
     described = Path("reproductions", paper.replace("-", "_"), "README.md")
     yield (ROOT / described).read_text(encoding="utf-8").partition("\n")[0]  # its title
-    yield f"How each target is set up, and what it does not show, is in `{described}` of the repository."
+    yield f"How each target is set up, its figures, and what it does not show, are in `{described}` of the repository."
+    yield _escaped("\n".join(paper_statements(paper)))
     for name, target in TARGETS.items():
         if name.partition("/")[0] != paper:
             continue

@@ -1,6 +1,7 @@
 """Gampa & Fujita (2019), BanditRank: Learning to Rank Using Contextual Bandits."""
 
 from reproductions.banditrank import exploration, figure1, statistics, table2, table4, table6
+from reproductions.banditrank.statements import STATEMENTS
 from reproductions.banditrank.web_search import FOLDER
 from reproductions.target import Target
 
@@ -19,6 +20,7 @@ TARGETS = (
     ),
     Target(
         name="banditrank/table2",
+        statements=STATEMENTS["banditrank/table2"],
         what="answer selection on InsuranceQA V2, random and given pools: the supervised loss, the reward, and both",
         run=table2.run,
         datasets=(table2.FOLDER,),
@@ -36,12 +38,14 @@ TARGETS = (
     ),
     Target(
         name="banditrank/table3",
+        statements=STATEMENTS["banditrank/table3"],
         what="how many questions and correct answers WikiQA has",
         run=statistics.run_table3,
         datasets=(statistics.WIKI_QA,),
     ),
     Target(
         name="banditrank/table4",
+        statements=STATEMENTS["banditrank/table4"],
         what="answer selection on WikiQA, from words and with a pretrained language model, frozen or fine-tuned",
         run=table4.run,
         datasets=(table4.FOLDER, table4.WORD_VECTORS),
@@ -62,24 +66,28 @@ TARGETS = (
     ),
     Target(
         name="banditrank/table5",
+        statements=STATEMENTS["banditrank/table5"],
         what="how many queries, documents and relevant documents MQ2007 has",
         run=statistics.run_table5,
         datasets=(FOLDER,),
     ),
     Target(
         name="banditrank/table6",
+        statements=STATEMENTS["banditrank/table6"],
         what="BanditRank for five γ beside ListNet, AdaRank, Coordinate Ascent and LambdaMART on MQ2007, ten random splits",
         run=table6.run,
         datasets=(FOLDER,),
     ),
     Target(
         name="banditrank/figure1",
+        statements=STATEMENTS["banditrank/figure1"],
         what="how BanditRank learns on MQ2007 with each of six rewards: MAP and nDCG@10 after every epoch, ten random splits",
         run=figure1.run,
         datasets=(FOLDER,),
     ),
     Target(
         name="banditrank/exploration",
+        statements=STATEMENTS["banditrank/exploration"],
         what="adaptive exploration and the penalty on queries without relevant items, which the paper proposes, on MQ2007",
         run=exploration.run,
         datasets=(FOLDER,),

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankpolicy.evaluation import MetricTable, compare_tables
 from reproductions.paired import better, t_interval
-from reproductions.target import Claim
+from reproductions.statements import Claim
 
 Runs = Sequence[MetricTable]  # of one method, one table per run (split or seed)
 
@@ -28,7 +28,17 @@ def run_means(runs: Runs, metric: str) -> list[float]:
     return [float(np.nanmean(run[metric])) for run in runs]
 
 
-def above(claim: str, ours: Runs, theirs: Runs, *, metric: str, paper: str, run: str, unit: str = "queries") -> Claim:
+def above(
+    claim: str,
+    ours: Runs,
+    theirs: Runs,
+    *,
+    metric: str,
+    paper: str,
+    run: str,
+    unit: str = "queries",
+    published: float | None = None,
+) -> Claim:
     """That the method of ``ours`` has the higher metric: the 95 % interval of the paired differences of queries lies above zero.
 
     Parameters
@@ -42,26 +52,42 @@ def above(claim: str, ours: Runs, theirs: Runs, *, metric: str, paper: str, run:
     paper
         The words or the numbers of the paper.
     run
-        What a run is, in the plural: "splits", "seeds". How many of them agree is shown, and the interval over them; it decides nothing,
-        because splits share queries and seeds share all of them.
+        What a run is, in the plural: "splits", "seeds". The interval of the claim covers both that over queries and that over runs, so
+        that a claim which flips with the seed does not hold.
     unit
         What is paired, in the plural.
+    published
+        The difference of the paper's own numbers, where it has both.
     """
-    found = better(claim, once_per_query(ours)[metric], once_per_query(theirs)[metric], paper=paper, unit=unit)
-    return replace(found, ours=f"{found.ours}; {by_run(ours, theirs, metric=metric, run=run)}")
+    tables = once_per_query(ours)[metric], once_per_query(theirs)[metric]
+    return over_runs(
+        better(claim, *tables, paper=paper, unit=unit, published=published), ours, theirs, metric=metric, run=run
+    )
 
 
-def by_run(ours: Runs, theirs: Runs, *, metric: str, run: str) -> str:
-    """How many runs agree, and the interval of their differences where there are several."""
+def over_runs(claim: Claim, ours: Runs, theirs: Runs, *, metric: str, run: str) -> Claim:
+    """A claim about differences of queries whose interval also covers that over runs, with how many of these agree."""
     differences = np.subtract(run_means(ours, metric), run_means(theirs, metric))
-    agreeing = f"higher on {(differences > 0).sum()} of {len(differences)} {run}"
-    return agreeing if len(differences) < 2 else f"{agreeing}, mean of {run} {t_interval(differences)}"
+    agreeing = f"{claim.ours}; higher on {(differences > 0).sum()} of {len(differences)} {run}"
+    if len(differences) < 2:
+        return replace(claim, ours=agreeing)
+    found = t_interval(differences)
+    assert claim.low is not None, "queries were compared"
+    assert claim.high is not None, "queries were compared"
+    return replace(
+        claim,
+        ours=f"{agreeing}, mean of {run} {found}",
+        low=min(claim.low, found.low),
+        high=max(claim.high, found.high),
+    )
 
 
 def above_in_all(
     claim: str, ours: Runs, theirs: Runs, *, metrics: Sequence[str], paper: str, tests: Sequence[str] = ("t-test",)
 ) -> Claim:
     """That the method of ``ours`` is higher in every one of these metrics, significantly (p < 0.05) by every one of these tests.
+
+    The interval is that of the number of metrics: those that are significantly higher, and those that are not significantly lower.
 
     Parameters
     ----------
@@ -79,15 +105,14 @@ def above_in_all(
     tables = {"ours": once_per_query(ours), "theirs": once_per_query(theirs)}
     found = [each for each in compare_tables(tables, tests=list(tests)) if each.metric in metrics]
     differences = {name: float(np.nanmean(tables["ours"][name] - tables["theirs"][name])) for name in metrics}
-    significant = [
-        name
-        for name in metrics
-        if differences[name] > 0 and all(each.p < 0.05 for each in found if each.metric == name)
-    ]
+    differing = [name for name in metrics if all(each.p < 0.05 for each in found if each.metric == name)]
+    significant = [name for name in differing if differences[name] > 0]
     listed = ", ".join(f"{name} {difference:+.4f}" for name, difference in differences.items())
     return Claim(
         claim=claim,
         paper=paper,
         ours=f"significant in {len(significant)} of {len(metrics)} ({' '.join(significant) or 'none'}); differences {listed}",
-        holds=len(significant) == len(metrics),
+        low=len(significant),
+        high=len(metrics) - (len(differing) - len(significant)),
+        at_least=len(metrics),
     )

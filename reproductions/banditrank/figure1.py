@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,11 @@ from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
-from reproductions.banditrank.comparing import above, by_run, once_per_query
+from reproductions.banditrank.comparing import above, once_per_query, over_runs
 from reproductions.banditrank.web_search import PAPER_BETAS, PAPER_SETTINGS, random_splits
-from reproductions.paired import PairedInterval, t_interval
-from reproductions.target import Claim, Outcome, Row, Setup
+from reproductions.paired import t_interval
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row, Setup
 
 NUM_SPLITS, NUM_EPOCHS = 10, 30
 METRICS = ("map", "ndcg@10")
@@ -135,7 +136,8 @@ def _claims(curves: Curves) -> tuple[Claim, ...]:
             NEXT,
             words=f"{one} and {other} within {MARGIN} in {NEXT}",
             paper=SIMILAR,
-            holds=lambda found: found.low > -MARGIN and found.high < MARGIN,
+            at_least=-MARGIN,
+            at_most=MARGIN,
         )
     for other in ("R4", "R5"):
         claims += _claims_of(
@@ -145,7 +147,7 @@ def _claims(curves: Curves) -> tuple[Claim, ...]:
             FINAL,
             words=f"R6 not above {other} in {FINAL}",
             paper=MANY,
-            holds=lambda found: not found.low > 0,
+            at_most=0.0,
         )
     return tuple(claims)
 
@@ -158,21 +160,24 @@ def _claims_of(
     *,
     words: str,
     paper: str,
-    holds: Callable[[PairedInterval], bool],
+    at_most: float,
+    at_least: float | None = None,
 ) -> list[Claim]:
     """One claim per metric about the interval of the differences of test queries."""
     ours, theirs = (_stage(curves[reward], stage) for reward in (one, other))
     claims = []
     for metric in METRICS:
         found = t_interval(once_per_query(ours)[metric] - once_per_query(theirs)[metric])
-        claims.append(
-            Claim(
-                claim=f"{words}: test {metric}",
-                paper=paper,
-                ours=f"difference {found} over {found.num_pairs} queries; {by_run(ours, theirs, metric=metric, run='splits')}",
-                holds=holds(found),
-            )
+        claim = Claim(
+            claim=f"{words}: test {metric}",
+            paper=paper,
+            ours=f"difference {found} over {found.num_pairs} queries",
+            low=found.low,
+            high=found.high,
+            at_least=at_least,
+            at_most=at_most,
         )
+        claims.append(over_runs(claim, ours, theirs, metric=metric, run="splits"))
     return claims
 
 

@@ -19,7 +19,8 @@ from reproductions.banditrank.question_answering import (
     run_fits,
     smoke_settings,
 )
-from reproductions.target import Claim, Outcome, Row, Setup
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row, Setup
 
 FOLDER = "insuranceqa_v2"
 METRICS = ("p@1", "map", "mrr")

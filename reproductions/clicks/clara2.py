@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks import CLICK_MODELS, fit_click_model
 from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
-from reproductions.clicks.clara2_bias import ALL_PAIRS, WAYS, BiasCurves, bias_claims, bias_curves
+from reproductions.clicks.clara2_bias import WAYS, BiasCurves, bias_claims, bias_curves
 from reproductions.clicks.clara2_held_out import held_out, held_out_claims, held_out_rows
 from reproductions.clicks.clara2_log import DATASET, GradedLog, read_graded_log
 from reproductions.clicks.graded_ndcg import GradedQuery, graded_queries, mean_ndcg
 from reproductions.paired import better, t_interval
-from reproductions.target import Claim, Outcome, Row, Setup
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row, Setup
 
 Array = NDArray[np.float64]
 RANDOM, LOGGED, SHOWN, RAW = "random order", "logging order (mean rank)", "times shown", "click-through, raw"
@@ -69,7 +70,7 @@ def run(setup: Setup) -> Outcome:
             *held_out_rows(folds),
         ),
         claims=(
-            *relevance_claims(scored, has_many),
+            *relevance_claims(scored),
             *bias_claims(curves),
             *held_out_claims(folds),
         ),
@@ -130,42 +131,24 @@ def clicks_of_queries(graded: GradedLog) -> Array:
     return weighted_counts(graded.pairs.queries, clicks, len(graded.pairs.query_names))
 
 
-def relevance_claims(scored: Mapping[str, Array], has_many: NDArray[np.bool_]) -> tuple[Claim, ...]:
+def relevance_claims(scored: Mapping[str, Array]) -> tuple[Claim, ...]:
     """Paired over queries, by NDCG over all ranks.
 
     Parameters
     ----------
     scored
         NDCG of each query (query,) by method.
-    has_many
-        Whether a query has many clicks (query,).
     """
 
-    def above(ours: str, theirs: str, why: str, *, only: NDArray[np.bool_] | None = None) -> Claim:
-        where = "" if only is None else f", queries with at least {MANY_CLICKS} clicks"
-        used = slice(None) if only is None else only
-        return better(
-            f"NDCG on grades: {ours} above {theirs}{where}",
-            scored[ours][used],
-            scored[theirs][used],
-            paper=why,
-            unit="queries",
-        )
+    def above(ours: str, theirs: str, why: str) -> Claim:
+        return better(f"NDCG on grades: {ours} above {theirs}", scored[ours], scored[theirs], paper=why, unit="queries")
 
-    known_to_rank = (*KNOW_POSITION, weighted_by(ALL_PAIRS))
-    strong = "may fail: the logging ranker is strong, 94 % of the pages that show a url of grade 5 have it at rank 1"
     return (
         above(RAW, RANDOM, "to expect: clicks carry relevance"),
-        above(SMOOTHED, RAW, "to expect: most pairs were shown a few times"),
-        *(above(model, RAW, POSITION) for model in KNOW_POSITION),
-        *(above(model, SMOOTHED, NOT_SMOOTHING) for model in KNOW_POSITION),
-        *(above(weighted_by(way), RAW, POSITION) for way in WAYS),
         *(
             above(model, attraction_of(model), "to expect: satisfaction tells a good url from a good snippet")
             for model in HAVE_SATISFACTION
         ),
-        *(above(name, LOGGED, strong) for name in known_to_rank),
-        *(above(name, LOGGED, strong, only=has_many) for name in known_to_rank),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.clicks import POSITION_BIAS_METHODS, ClickLog
 from rankpolicy.clicks.position_bias.estimate import drawn_weights
 from rankpolicy.clicks.position_bias.evidence import Evidence
-from reproductions.target import Claim
+from reproductions.statements import Claim
 
 Array = NDArray[np.float64]
 CLICK_THROUGH, ALL_PAIRS, EM = "randomised", "all-pairs", "em"
@@ -120,7 +120,9 @@ def bias_claims(curves: Mapping[str, BiasCurves]) -> tuple[Claim, ...]:
             claim=f"{EM} lies within the intervals of {ALL_PAIRS} at every rank",
             paper="both are consistent under the position-based model",
             ours=f"at {inside.sum()} of {len(inside)} ranks",
-            holds=bool(inside.all()),
+            low=int(inside.sum()),
+            high=int(inside.sum()),
+            at_least=len(inside),
         ),
     )
 
@@ -148,5 +150,7 @@ def _ratio_below_one(claim: str, resampled: Array, ratio: float, *, of: str = ""
         if of
         else "to expect",
         ours=f"ratio {ratio:.3f} [{low:.3f}, {high:.3f}]{of}, {len(resampled)} resamples of queries",
-        holds=bool(high < 1),
+        low=float(1 - high),
+        high=float(1 - low),
+        above=0.0,
     )

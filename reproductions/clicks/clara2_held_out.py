@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rankpolicy.clicks import CLICK_MODELS, compare_click_models
 from reproductions.clicks.clara2_log import GradedLog, pages_of
 from reproductions.paired import better
-from reproductions.target import Claim, Row
+from reproductions.statements import Claim
+from reproductions.target import Row
 
 LOG_LIKELIHOOD, PERPLEXITY = "log_likelihood_per_page", "perplexity"
 IMPOSSIBLE = "impossible_pages"

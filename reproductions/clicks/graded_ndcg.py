@@ -94,13 +94,3 @@ def concordance(
             gaps = scores[pairs][better] - scores[pairs][worse]
             found[place] = np.mean(np.where(np.abs(gaps) <= SAME, 0.5, gaps > 0))
     return found
-
-
-def ties_by(scores: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers (pair,) that order by the first scores, and where those are equal by the second.
-
-    >>> ties_by(np.array([0.5, 0.0, 0.5]), np.array([1.0, 9.0, 2.0])).tolist()
-    [1.0, 0.0, 2.0]
-    """
-    rows = np.column_stack([np.round(scores / SAME) * SAME, second])
-    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel(), np.float64)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rankpolicy.simulation import dcm_lower_bound_problem
 from reproductions.dcm.published import FIGURE_2A
 from reproductions.regret_cells import Published, agrees, as_lines, less, regret_row, simulate_cells
-from reproductions.target import Claim, Outcome, Setup
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Setup
 
 # "B_LB(L, A* = [K], p = 0.2, Δ, γ), γ = 0.8 fixed, L, K, Δ varied; steps n = 10^5" (talk, experiment 1).
 BEST, TERMINATION, BANDIT = 0.2, 0.8, "dcm-kl-ucb"
@@ -43,15 +44,19 @@ def run(setup: Setup) -> Outcome:
 
 def _orders(last: dict[Cell, NDArray[np.float64]]) -> Iterator[Claim]:
     """How regret (run,) at the last step changes with L, K and Δ."""
+
+    def ordered(claim: str, few: Cell, many: Cell, paper: str) -> Claim:
+        return less(claim, last[few], last[many], paper=paper, published=FIGURE_2A[many] - FIGURE_2A[few])
+
     for items, gap in ((16, 0.15), (32, 0.15), (16, 0.075)):
         for few, many in pairwise(CUTOFFS):
             claim = f"{items} items, Δ = {gap:g}: {few} positions have more regret than {many}"
-            yield less(claim, last[items, many, gap], last[items, few, gap], paper=BOUND)
+            yield ordered(claim, (items, many, gap), (items, few, gap), BOUND)
     for cutoff in CUTOFFS:
         claim = f"{cutoff} positions, Δ = 0.15: 32 items have more regret than 16"
-        yield less(claim, last[16, cutoff, 0.15], last[32, cutoff, 0.15], paper=BOUND)
+        yield ordered(claim, (16, cutoff, 0.15), (32, cutoff, 0.15), BOUND)
         claim = f"{cutoff} positions, 16 items: more regret at Δ = 0.075 than at 0.15"
-        yield less(claim, last[16, cutoff, 0.15], last[16, cutoff, 0.075], paper=GAP)
+        yield ordered(claim, (16, cutoff, 0.15), (16, cutoff, 0.075), GAP)
 
 
 def _name(items: int, cutoff: int, gap: float) -> str:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rankpolicy.clicks import ClickLog, fit_click_model
 from reproductions.dcm.yandex_users import CUTOFF, OUT_OF_ORDER, fitted, queries_by_frequency, resampled
 from reproductions.regret_cells import seed_of
-from reproductions.target import Claim, Outcome, Row, Setup
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row, Setup
 
 # "Models of the five most frequent queries of the Yandex dataset learned as DCM beforehand; termination probabilities, K = 10" (talk,
 # experiment 3). What follows a click on the last position leaves no trace, so v(10) is the prior mean and is in no claim.
@@ -64,7 +65,9 @@ def _first(name: str, curve: Array, curves: Array) -> Claim:
         claim=f"query {name}: v(1) is at least {ALMOST_SURE}",
         paper=FIRST,
         ours=f"{curve[0]:.3f} [{low:.3f}, {high:.3f}]",
-        holds=bool(curve[0] >= ALMOST_SURE),
+        low=float(low),
+        high=float(high),
+        at_least=ALMOST_SURE,
     )
 
 
@@ -80,7 +83,9 @@ def _out_of_order(name: str, curve: Array, curves: Array) -> Claim:
         paper=OUT_OF_ORDER,
         ours=f"v({j + 1}) - v({i + 1}) = {difference:+.3f} [{difference - half:+.3f}, {difference + half:+.3f}], "
         f"corrected for {len(pairs)} pairs",
-        holds=difference > half,
+        low=difference - half,
+        high=difference + half,
+        above=0.0,
     )
 
 

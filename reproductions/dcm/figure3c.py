@@ -21,7 +21,8 @@ from reproductions.dcm.yandex_users import (
     termination,
 )
 from reproductions.regret_cells import less, logarithmic, lower, regret_row, simulate_cells
-from reproductions.target import Claim, Outcome, Row, Setup
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row, Setup
 
 # "Models of the 20 most frequent queries of the Yandex dataset learned as DCM beforehand, and data made from them; K = 10, L is not
 # given" (talk, experiment 3). Here: the 20 query-region pairs of the sample, all items of each, by EM.
@@ -85,7 +86,9 @@ def _out_of_order(variant: str, problems: Mapping[str, Problem]) -> Claim:
         claim=f"{variant}: v is out of order for most queries",
         paper=OUT_OF_ORDER,
         ours=f"for {count} of {len(problems)}",
-        holds=count > len(problems) / 2,
+        low=count,
+        high=count,
+        above=len(problems) / 2,
     )
 
 

@@ -16,7 +16,8 @@ from rankpolicy.fairness import position_bias
 from rankpolicy.types import Reward
 from reproductions.fair_pg_rank.measures import Measured, measured
 from reproductions.paired import PairedInterval, t_interval
-from reproductions.target import Claim, Row
+from reproductions.statements import Claim
+from reproductions.target import Row
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9  # differences below this are none
@@ -181,6 +182,8 @@ def nowhere_behind(
 ) -> Claim:
     """That our curve is on or above every point of theirs: no mean difference is negative, no interval lies below zero.
 
+    The interval is that of the number of points where we are behind: those whose interval says so, and those whose mean does.
+
     Parameters
     ----------
     ours, theirs
@@ -212,7 +215,9 @@ def nowhere_behind(
         claim=f"{where}{ours[0].method} is nowhere behind {theirs[0].method}{name}",
         paper=paper,
         ours=text,
-        holds=not behind,
+        low=len(surely),
+        high=len(behind),
+        at_most=0,
     )
 
 

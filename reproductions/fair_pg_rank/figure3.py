@@ -9,6 +9,7 @@ import numpy as np
 
 from rankpolicy.data import read_german_credit
 from rankpolicy.metrics import parse_metric
+from rankpolicy.optional import require
 from reproductions.fair_pg_rank import methods as by
 from reproductions.fair_pg_rank.claims import converged, falls, where_ours_is_nowhere_behind
 from reproductions.fair_pg_rank.curves import (
@@ -22,7 +23,9 @@ from reproductions.fair_pg_rank.curves import (
     swept,
     utility_at,
 )
-from reproductions.target import Claim, Outcome, Setup
+from reproductions.paired import t_interval
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Setup
 
 REWARD = parse_metric("ndcg")
 GAIN = "exp2"  # labels are 0 and 1, so that both gains are the same
@@ -135,21 +138,30 @@ def _claims_of_the_paper(curves: Mapping[str, Curve], runs: Curve) -> tuple[Clai
         )
         for seed in range(len(uniform[0].per_seed))
     ]
+    theirs = t_interval(by_authors)
     deviation = np.std(runs[0].per_seed, axis=0, ddof=1)
+    # 95 % interval of a standard deviation: multiples of it by the chi-squared distribution.
+    degrees = len(runs[0].per_seed) - 1
+    quantile = require("scipy.special", "An interval of a standard deviation").chdtri
+    shrunk, grown = (np.sqrt(degrees / quantile(degrees, beyond)) for beyond in (0.025, 0.975))
     return (
         falls(curves[by.PRICE], paper=trades),
         Claim(
             claim=f"by the authors' measure: NDCG at a disparity of {disparity} at least that of their curve",
             paper=f"{wanted} (read off the published figure; other draws of the same people)",
-            ours=f"{np.mean(by_authors):.4f}; uniform random policy {uniform[0].mean.authors_utility:.4f}",
-            holds=float(np.mean(by_authors)) >= wanted,
+            ours=f"{theirs}; uniform random policy {uniform[0].mean.authors_utility:.4f}",
+            low=theirs.low,
+            high=theirs.high,
+            at_least=wanted,
         ),
         *converged(curves[by.SAMPLED], curves[by.LONGER], curves[by.PRICE]),
         Claim(
             claim=f"{len(runs[0].per_seed)} runs of REINFORCE on one draw, λ = 10: the deviation of both aims is below {SIMILAR}",
             paper="the algorithm reliably converges to solutions of similar performance over multiple runs",
             ours=f"NDCG {runs[0].mean.utility:.4f} ± {deviation[0]:.4f}, disparity {runs[0].mean.disparity:.4f} ± {deviation[1]:.4f}",
-            holds=bool(max(deviation[:2]) < SIMILAR),
+            low=float(shrunk * max(deviation[:2])),
+            high=float(grown * max(deviation[:2])),
+            at_most=SIMILAR,
         ),
         *(
             nowhere_behind(curves[by.PRICE], curves[name], uniform=uniform, paper=fails, where=f"{LINEAR}: ")

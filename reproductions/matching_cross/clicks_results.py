@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
-from reproductions.paired import LEVEL, PairedInterval, t_interval
-from reproductions.target import Claim, Outcome, Row
+from reproductions.paired import EQUIVALENT, LEVEL, PairedInterval, t_interval
+from reproductions.statements import Claim
+from reproductions.target import Outcome, Row
 
 Array = NDArray[np.float64]
 
@@ -135,10 +136,6 @@ class Gain(NamedTuple):
     def mean(self) -> float:
         return self.over_logs.mean
 
-    @property
-    def is_positive(self) -> bool:
-        return self.over_texts[0] > 0 and self.over_logs.low > 0
-
     def __str__(self) -> str:
         (low, high), over_logs = self.over_texts, self.over_logs
         return f"{self.mean:+.4f}, over texts [{low:+.4f}, {high:+.4f}], over logs [{over_logs.low:+.4f}, {over_logs.high:+.4f}]"
@@ -230,27 +227,33 @@ def _claim(claimed: Claimed, measure: str, found: Gain) -> Claim:
     how = (
         "its 95 % intervals, over query texts and over logs, lie above 0"
         if claimed.is_better
-        else "the mean difference is not negative"
+        else f"it is less than {EQUIVALENT} behind"
     )
     return Claim(
         claim=f"{claimed} in {measure}: {how}",
         paper=claimed.paper,
         ours=str(found),
-        holds=found.is_positive if claimed.is_better else found.mean >= 0,
+        low=min(found.over_texts[0], found.over_logs.low),
+        high=max(found.over_texts[1], found.over_logs.high),
+        above=0.0 if claimed.is_better else -EQUIVALENT,
     )
 
 
 def _claims_of_costs(costs: Mapping[str, Cost]) -> tuple[Claim, ...]:
     ours, base = costs[MATCHING_CROSS], costs[CONCATENATION]
     paper = "the product takes minimal additional time and memory in training and inference"
+    ratios = {name: value / of_base for name, value, of_base in zip(Cost._fields, ours, base, strict=True)}
     return tuple(
         Claim(
-            claim=f"matching cross takes at most {LITTLE_MORE:g} times the {what} of concatenation",
+            claim=f"matching cross takes at most {LITTLE_MORE:g} times the {what} of concatenation ({name})",
             paper=paper,
-            ours=" and ".join(f"{getattr(ours, name) / getattr(base, name):.2f} ({name})" for name in names),
-            holds=all(getattr(ours, name) <= LITTLE_MORE * getattr(base, name) for name in names),
+            ours=f"{ratios[name]:.2f}",
+            low=ratios[name],
+            high=ratios[name],
+            at_most=LITTLE_MORE,
         )
         for what, names in (("time", ("training", "scoring")), ("memory", ("weights", "activations")))
+        for name in names
     )
 
 

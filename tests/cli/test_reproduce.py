@@ -14,11 +14,11 @@ from reproductions import TARGETS, Claim, Outcome, Target
 
 @pytest.fixture
 def target(monkeypatch):
-    """A target whose one claim holds or fails as told."""
+    """A target whose one claim has an interval as told."""
 
-    def add(*, holds):
+    def add(low, high):
         def run(setup):
-            claim = Claim(claim="ours is above theirs", paper="0.5", ours="0.4", holds=holds)
+            claim = Claim(claim="ours is above theirs", paper="0.5", ours="0.4", low=low, high=high, above=0)
             return Outcome(rows=({"method": "ours", "value": 0.4}, {"method": "theirs", "note": "x"}), claims=(claim,))
 
         monkeypatch.setitem(TARGETS, "paper/table", Target(name="paper/table", what="a table", run=run))
@@ -26,20 +26,35 @@ def target(monkeypatch):
     return add
 
 
-@pytest.mark.parametrize(("holds", "options", "status"), [(True, [], 0), (False, [], 1), (False, ["--smoke"], 0)])
-def test_the_exit_status_tells_of_a_failed_claim(rankpolicy, target, tmp_path, holds, options, status):
-    target(holds=holds)
+@pytest.mark.parametrize(
+    ("interval", "verdict", "options", "status"),
+    [
+        ((1, 2), "holds", [], 0),
+        ((-1, 2), "not shown", [], 0),
+        ((-2, -1), "contradicted", [], 1),
+        ((-2, -1), "contradicted", ["--smoke"], 0),
+    ],
+)
+def test_the_exit_status_tells_of_a_contradicted_statement(
+    rankpolicy, target, tmp_path, interval, verdict, options, status
+):
+    target(*interval)
     result = rankpolicy("reproduce", "paper/table", "--out", tmp_path, "--json", *options)
     assert result.status == status
-    assert result.json["claims"] == [{"claim": "ours is above theirs", "paper": "0.5", "ours": "0.4", "holds": holds}]
+    low, high = interval
+    shown = {"claim": "ours is above theirs", "paper": "0.5", "ours": "0.4", "low": low, "high": high, "above": 0}
+    assert result.json["claims"] == [shown | {"verdict": verdict, "holds": verdict == "holds"}]
+    [statement] = result.json["statements"]
+    assert (statement["statement"], statement["verdict"]) == ("ours is above theirs", verdict)
     assert result.json["rows"][0] == {"method": "ours", "value": 0.4}
     assert (tmp_path / "rows.csv").read_text() == "method,value,note\nours,0.4,\ntheirs,,x\n"
 
 
 def test_a_table_for_people(rankpolicy, target, tmp_path):
-    target(holds=False)
+    target(-2, -1)
     shown = rankpolicy("reproduce", "paper/table", "--out", tmp_path).stdout
     assert "ours is above theirs" in shown
+    assert "contradicted" in shown
     assert "0.4000" in shown
 
 

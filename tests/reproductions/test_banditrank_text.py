@@ -129,8 +129,8 @@ def test_table4_thresholds_are_the_published_numbers():
     tuned, bert = f"{table4.TUNED_2}, γ = 0.75", table4.PAPER[table4.PAPER_BERT]
     rows = all_rows()
     rows[tuned] = measured(
-        table4.METRICS, [0.76, 0.77, 0.765], [0.77, 0.78, 0.775]
-    )  # mean 0.77: above 0.7649, below 0.7807
+        table4.METRICS, [0.772, 0.773, 0.7725], [0.774, 0.775, 0.7745]
+    )  # mean 0.7735: above 0.7649, below 0.7807
     found = failing(table4._claims(rows))
     assert f"{tuned}: map at least {bert['map']:.4f}" not in found
     assert f"{tuned}: mrr at least {bert['mrr']:.4f}" in found
@@ -144,7 +144,8 @@ def test_table2_claims_pair_questions_over_seeds():
     }
     claims = table2._claims(fits, table2.RANDOM)
     # Differences from γ = 1 by question: 0, 0.5, 0, 0, 0.5, 0; from γ = 0: 0.5, 1, 1, 0.5, 1, 0.
-    assert [claim.holds for claim in claims] == [False, True, True]
+    # By seed 0.67 and 0.67; the last 0.33 and 0.67, which two seeds do not tell from nothing.
+    assert [claim.holds for claim in claims] == [False, True, False]
     assert claims[0].claim == "random pools: P@1 of γ = 0.75 above γ = 1, reward only"
     assert claims[0].ours.startswith("0.8333 against 0.6667, difference +0.1667 [")
     assert "over 6 questions; higher on 1 of 2 seeds" in claims[0].ours

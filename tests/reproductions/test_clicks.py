@@ -9,11 +9,12 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.clicks import CLICK_MODELS, log_from_lists, pair_counts
-from reproductions.clicks import clara2
+from reproductions.clicks import clara2, clara2_clicked
 from reproductions.clicks.clara2_bias import WAYS, BiasCurves, bias_claims
 from reproductions.clicks.clara2_held_out import LESS_PERPLEXED, LIKELIER, PERPLEXITY, held_out
 from reproductions.clicks.clara2_log import GRADES, LOG, QUERIES, GradedLog, read_graded_log
-from reproductions.clicks.graded_ndcg import GradedQuery, concordance, expected_ndcg, graded_queries, ties_by
+from reproductions.clicks.graded_ndcg import GradedQuery, concordance, expected_ndcg, graded_queries
+from reproductions.statements import Verdict
 
 pytest.importorskip("numba")
 
@@ -37,14 +38,13 @@ def test_smoke(tmp_path):
 @pytest.mark.skipif(
     "RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA does not name the folder of the public datasets"
 )
-def test_smoke_of_the_same_ranks(tmp_path):
+def test_smoke_of_the_clicked_urls(tmp_path):
     pytest.importorskip("zstandard")
-    assert run(["reproduce", "clicks/clara2-same-rank", "--smoke", "--out", str(tmp_path)]) == 0
+    assert run(["reproduce", "clicks/clara2-clicked", "--smoke", "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "reproduce.json").read_text())["rows"]
-    assert all(0 < row["pairs_as_graded"] < 1 for row in rows)
+    assert all(0 < row["pairs_as_graded"] < 1 and 0 < row["ndcg"] < 1 for row in rows)
     by_name = {row["method"]: row for row in rows}
-    assert by_name[clara2.RANDOM]["pairs_as_graded"] == 0.5
-    assert by_name[clara2.RANDOM]["ndcg_ties_by_logging_order"] == by_name[clara2.LOGGED]["ndcg_ties_by_logging_order"]
+    assert by_name[clara2.RAW]["minus_raw"] == 0
 
 
 def test_concordance_counts_near_pairs_of_different_grades_and_ties_as_half():
@@ -57,9 +57,21 @@ def test_concordance_counts_near_pairs_of_different_grades_and_ties_as_half():
     assert np.isnan(concordance(np.ones(4), alone, ranks, nearer_than=0.5)).all()
 
 
-def test_ties_are_broken_by_the_second_score_only():
-    scores, second = np.array([0.2, 0.2 + 1e-15, 0.1, 0.3]), np.array([5.0, 7.0, 9.0, 1.0])
-    assert np.argsort(-ties_by(scores, second)).tolist() == [3, 1, 0, 2]
+def test_urls_without_clicks_are_tied_below_the_clicked_ones():
+    relevance, clicks = np.array([0.9, 0.2, 0.8, 0.1]), np.array([0.0, 3.0, 0.0, 1.0])
+    tied = clara2_clicked.unclicked_tied(relevance, clicks)
+    assert tied[0] == tied[2]
+    assert np.argsort(-tied, kind="stable").tolist() == [1, 3, 0, 2]
+
+
+def test_the_four_hypotheses_can_hold_and_fail():
+    names = (clara2.RAW, clara2.SMOOTHED, clara2_clicked.MODEL, clara2.weighted_by("all-pairs"))
+    noise = np.linspace(-0.01, 0.01, 8)
+    better = {name: 0.5 + 0.1 * place + noise * place for place, name in enumerate(names)}
+    claims = clara2_clicked.claims(better, better)
+    assert [claim.holds for claim in claims] == [True] * 4
+    worse = {name: 1 - values for name, values in better.items()}
+    assert {claim.verdict for claim in clara2_clicked.claims(worse, worse)} == {Verdict.CONTRADICTED}
 
 
 @pytest.mark.parametrize("cutoff", [None, 2])

@@ -18,6 +18,8 @@ from reproductions.fair_pg_rank.curves import Draw, Point, leads, nowhere_behind
 from reproductions.fair_pg_rank.measures import Measured, authors_value, measured
 from reproductions.fair_pg_rank.methods import linear_programs, with_group
 from reproductions.fair_pg_rank.theta import LearnedModel, value_of
+from reproductions.paired import falling
+from reproductions.statements import Verdict
 
 DATA = os.environ.get("RANKPOLICY_DATA")
 OURS = [name for name in TARGETS if name.startswith("fair-pg-rank/")]
@@ -142,15 +144,22 @@ def test_nowhere_behind_fails_where_a_mean_is_behind():
 
 
 def test_disparity_falls_from_each_price_to_the_next():
-    falling = tuple(point("m", 0.9, 0.9, 0.9, disparity=d, setting=f"λ = {d}") for d in (0.3, 0.2, 0.1))
-    assert not falls(falling[::-1], paper="").holds
-    assert falls(falling, paper="").holds
-    assert not falls((falling[0], falling[2], falling[1]), paper="").holds
+    curve = tuple(point("m", 0.9, 0.9, 0.9, disparity=d, setting=f"λ = {d}") for d in (0.3, 0.2, 0.1))
+    assert not falls(curve[::-1], paper="").holds
+    assert falls(curve, paper="").holds
+    assert falls((curve[0], curve[2], curve[1]), paper="").verdict is Verdict.CONTRADICTED
+
+
+def test_a_step_that_rises_within_the_noise_is_no_rise():
+    values = [[0.30, 0.31, 0.29], [0.10, 0.12, 0.11], [0.12, 0.10, 0.12], [0.01, 0.02, 0.01]]
+    assert falling("m", values, paper="", ours="").holds
+    assert falling("m", [*values, [0.05, 0.06, 0.05]], paper="", ours="").verdict is Verdict.CONTRADICTED
+    assert falling("m", [*values, [0.011, 0.021, 0.011]], paper="", ours="").holds  # by less than 1 % of the fall
 
 
 def test_reinforce_has_converged_when_longer_training_changes_little():
     def curve(objective):
-        return (point("m", 0.9, disparity=0.1, objectives=(objective,)),)
+        return (point("m", 0.9, disparity=0.1, objectives=(objective,) * 3),)
 
     stopped, close = converged(curve(0.8), curve(0.801), curve(0.85))
     assert stopped.holds

@@ -33,6 +33,7 @@ from reproductions.matching_cross.product_search import (
     simulate_search,
 )
 from reproductions.matching_cross.product_store import store_of, words_of
+from reproductions.statements import Verdict
 
 WORDS = [
     f"{first}{second}"
@@ -244,20 +245,21 @@ def test_a_claim_holds_only_if_both_intervals_lie_above_zero():
     of_equal = clicks_results.outcome(equal, COSTS).claims
     assert [claim.holds for claim in of_equal] == [not claimed.is_better for claimed in CLAIMED for _ in range(2)] + [
         True
-    ] * 2
+    ] * 4
     for number, claimed in enumerate(CLAIMED):
         for ours, theirs, is_better in ((BETTER[1], WORSE[1], True), (WORSE[1], BETTER[1], False)):
             given = equal | {claimed.ours: [ours, ours], claimed.theirs: [theirs, theirs]}
             claims = clicks_results.outcome(given, COSTS).claims
             assert [claim.holds for claim in claims[2 * number : 2 * number + 2]] == [is_better, is_better]
-    assert not clicks_results.Gain((0.05, 0.15), clicks_results.t_interval([0.0, 0.2])).is_positive
+    unsure = clicks_results.Gain((0.05, 0.15), clicks_results.t_interval([0.0, 0.2]))
+    assert clicks_results._claim(CLAIMED[0], TRUE_NDCG, unsure).verdict is Verdict.NOT_SHOWN
 
 
 def test_more_time_or_memory_than_a_tenth_fails_its_claim():
     equal = dict.fromkeys(ARMS, BETTER)
-    for name, holds in (("scoring", [False, True]), ("activations", [True, False])):
+    for name, holds in (("scoring", [True, False, True, True]), ("activations", [True, True, True, False])):
         more = COSTS | {MATCHING_CROSS: COSTS[CONCATENATION]._replace(**{name: 1000})}
-        assert [claim.holds for claim in clicks_results.outcome(equal, more).claims[-2:]] == holds
+        assert [claim.holds for claim in clicks_results.outcome(equal, more).claims[-4:]] == holds
 
 
 @pytest.mark.skipif(
@@ -275,4 +277,4 @@ def test_smoke(tmp_path):
     outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert [row["arm"] for row in outcome["rows"]] == list(ARMS)
     assert all(0 < row[WEIGHTED_MRR] < 1 and 0 < row[TRUE_NDCG] <= 1 for row in outcome["rows"])
-    assert len(outcome["claims"]) == 2 * len(CLAIMED) + 2
+    assert len(outcome["claims"]) == 2 * len(CLAIMED) + 4

@@ -41,9 +41,10 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from reproductions import Outcome, Target
+    from reproductions.statements import Judged
 
 
-A_CLAIM_FAILED = 1
+A_STATEMENT_IS_CONTRADICTED = 1
 PACKAGE = "reproductions"
 CHECKOUT = Path(__file__).resolve().parents[3]  # where the repository is, when the package is used from one
 
@@ -59,9 +60,10 @@ def reproduce(
     work: options.ParallelWork,
     run: Run,
 ) -> None:
-    """Run a table or figure of a paper again: our numbers next to the paper's, and its claims as statements that can fail.
+    """Run a table or figure of a paper again: our numbers next to the paper's, and a verdict on each of its statements.
 
-    The exit status is 1 when a claim does not hold. Works in a checkout of the repository; an installed wheel has no reproductions.
+    A statement holds, is contradicted, or is not shown where intervals include both. The exit status is 1 when one is contradicted.
+    Works in a checkout of the repository; an installed wheel has no reproductions.
     """
     targets = known_targets()
     if show_list:
@@ -72,7 +74,7 @@ def reproduce(
     if target not in targets:
         raise RankPolicyError(unknown_name("target", target, targets))
     from rankpolicy.rankers.networks.network import usable_device
-    from reproductions import Setup
+    from reproductions import Setup, judged
 
     usable_device(device)
     commit = _commit()
@@ -81,15 +83,23 @@ def reproduce(
         setup = Setup(data=data, seed=run.seed, is_smoke=smoke, device=device, executor=executor, report=run.note)
         folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
         outcome = targets[target].run(setup)
+    statements = judged(targets[target].statements, outcome.claims)
     run.finish(
-        {"target": target, **outcome.to_dict(), "smoke": smoke, "commit": commit},
+        {
+            "target": target,
+            "rows": list(outcome.rows),
+            "statements": [each.to_dict() for each in statements],
+            "claims": [claim.to_dict() for claim in outcome.claims],
+            "smoke": smoke,
+            "commit": commit,
+        },
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
-        show_results=lambda: _show_outcome(target, outcome, run.directory),
+        show_results=lambda: _show_outcome(target, outcome, statements, run.directory),
         files=lambda _: _files(outcome),
     )
-    if outcome.failed and not smoke:
-        raise typer.Exit(A_CLAIM_FAILED)
+    if any(each.verdict == "contradicted" for each in statements) and not smoke:
+        raise typer.Exit(A_STATEMENT_IS_CONTRADICTED)
 
 
 def known_targets() -> Mapping[str, Target]:
@@ -137,16 +147,21 @@ def _files(outcome: Outcome) -> Files:
     return files
 
 
-def _show_outcome(target: str, outcome: Outcome, directory: Path | None) -> None:
+def _show_outcome(target: str, outcome: Outcome, statements: Sequence[Judged], directory: Path | None) -> None:
     columns = _columns(outcome.rows)
     rows = [[_cell(row.get(column)) for column in columns] for row in outcome.rows]
     show_table(columns, rows, numbers_from=None, title=target)
-    claims = [
-        (claim.claim, claim.paper, claim.ours, "yes" if claim.holds else styled("no", "bold red"))
-        for claim in outcome.claims
+    claims = [(claim.claim, claim.paper, claim.ours, _verdict(claim.verdict)) for claim in outcome.claims]
+    show_table(("claim", "paper", "ours", "verdict"), claims, numbers_from=None, title="claims")
+    said = [
+        (each.statement.words, str(each.statement.origin), _verdict(each.verdict), each.counts) for each in statements
     ]
-    show_table(("claim", "paper", "ours", "holds"), claims, numbers_from=None, title="claims")
+    show_table(("statement", "whose", "verdict", "claims"), said, numbers_from=None, title="statements")
     show(f"written to {directory}")
+
+
+def _verdict(verdict: str) -> Any:
+    return styled(verdict, "bold red") if verdict == "contradicted" else str(verdict)
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
