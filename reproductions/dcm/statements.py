@@ -78,6 +78,7 @@ STATEMENTS = {
             words="learning the order of v costs little on users who have none",
             claims="dcm-full has at most",
             origin=Origin.QUESTION,
+            reason="five runs leave the interval of cascade users wider than that; the others hold",
         ),
         Statement(
             words="dcmKL-UCB does well whether or not the assumptions hold (here: better than random lists)",
