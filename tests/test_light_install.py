@@ -1,7 +1,12 @@
 """The library imports lightly, and runs where only torch and numpy are installed."""
 
+import json
 import subprocess
 import sys
+
+import pytest
+
+from tests.array_numbers import numbers, numbers_of_datasets
 
 HEAVY = (
     "numba",
@@ -70,6 +75,14 @@ for call in (lambda: rp.LambdaMART().fit(train), lambda: table.to_frame()):
         print(error)
 """
 
+NUMBERS = """
+import sys, json
+sys.modules["torch"] = None
+import numpy
+from tests.array_numbers import numbers, numbers_of_datasets
+print(json.dumps([numbers(numpy.asarray), numbers_of_datasets()]))
+"""
+
 
 def run(program, *arguments):
     command = [sys.executable, "-c", program.format(heavy=HEAVY), *map(str, arguments)]
@@ -93,3 +106,12 @@ def test_torch_and_numpy_are_enough(tmp_path):
     assert "ndcg@10" in output
     assert "LambdaMART needs lightgbm: pip install lightgbm" in output
     assert "pip install 'rankpolicy[frames]'" in output
+
+
+def test_numbers_without_torch_are_those_of_tensors():
+    torch = pytest.importorskip("torch")
+    of_arrays, of_datasets = json.loads(run(NUMBERS))
+    for without, expected in ((of_arrays, numbers(torch.from_numpy)), (of_datasets, numbers_of_datasets())):
+        assert without.keys() == expected.keys()
+        for name, values in expected.items():
+            assert without[name] == pytest.approx(values, rel=1e-12, abs=1e-12, nan_ok=True), name

@@ -37,12 +37,12 @@ class TestKernels:
         scores = scale * torch.randn(3, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
         policy = PlackettLuce(scores, mask)
         target = target_of(policy, log)
-        steps = off_policy_target.plackett_luce_steps(policy, log)
+        steps = off_policy_target.plackett_luce_steps(target.policy, log)
         wanted = off_policy_target.running_products(steps, log.propensities, log)
         np.testing.assert_allclose(target.prefix_products(log, log.propensities), wanted, rtol=1e-9, atol=1e-300)
         values = np.random.default_rng(1).random((3, 7))
         for position in range(4):
-            wanted = off_policy_target.plackett_luce_expected_next(policy, log, values, position=position)
+            wanted = off_policy_target.plackett_luce_expected_next(target.policy, log, values, position=position)
             got = target.expected_next(log, values, position=position)
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-300)
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
@@ -117,30 +115,29 @@ def policy_values(
 ) -> list[PolicyValue]:
     """What ``policy_value`` gives for each of several policies over the same queries."""
     measure, aim = _additive(reward), as_aim(fairness)
-    padding = dataset.padding().to("cpu")
-    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
+    padding = dataset.padding()
+    labels = padding.pad(dataset.labels_by_query.astype(np.float64))
 
-    def exposure_of(rank_weights: Tensor) -> Tensor:
-        flat = np.asarray(exposures(rank_weights.numpy()), dtype=np.float64)
-        return padding.pad(
-            torch.from_numpy(np.stack([dataset.in_query_order(policy_exposure) for policy_exposure in flat]))
-        )
+    def exposure_of(rank_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(policy, query, item)"""
+        flat = np.asarray(exposures(rank_weights), dtype=np.float64)
+        return np.stack([padding.pad(dataset.in_query_order(policy_exposure)) for policy_exposure in flat])
 
-    bias = aim.position_bias(labels.shape[-1], dtype=torch.float64)
-    exposure = exposure_of(bias).view(-1, *labels.shape)  # (policy, query, item)
-    utilities = torch.zeros(exposure.shape[:2], dtype=torch.float64)
+    bias = aim.position_bias(labels.shape[-1])
+    exposure = exposure_of(bias)
+    utilities = np.zeros(exposure.shape[:2])
     for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
-        weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights).view_as(exposure)
+        weighted = exposure if np.array_equal(rank_weights, bias) else exposure_of(rank_weights)
         utilities += (item_values * weighted).sum(-1)
-    merit = dataset.in_row_order(padding.unpad(aim.merits(labels)).numpy())
+    merit = dataset.in_row_order(padding.unpad(aim.merits(labels)))
     return [
         PolicyValue(
-            utilities=own_utilities.numpy(),
+            utilities=policy_utilities,
             disparities=disparity,
-            exposure=dataset.in_row_order(padding.unpad(own_exposure).numpy()),
+            exposure=dataset.in_row_order(padding.unpad(policy_exposure)),
             merit=merit,
         )
-        for own_utilities, own_exposure, disparity in zip(
+        for policy_utilities, policy_exposure, disparity in zip(
             utilities, exposure, _disparities(exposure, labels, dataset, aim), strict=True
         )
     ]
@@ -161,7 +158,9 @@ def _additive(reward: Any) -> Reward:
     return measure
 
 
-def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim: FairnessAim) -> list[Disparity]:
+def _disparities(
+    exposure: NDArray[np.float64], labels: NDArray[np.float64], dataset: RankingDataset, aim: FairnessAim
+) -> list[Disparity]:
     """The disparity of each policy, from exposures (policy, query, item)."""
     groups = num_groups = None
     if aim.needs_groups:
@@ -173,8 +172,8 @@ def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim:
         codes, names = encode_groups(dataset.groups_by_query)
         if len(names) < 2:
             raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
-        groups, num_groups = dataset.padding().to("cpu").pad(codes), len(names)
-    mask = dataset.padding().to("cpu").mask
+        groups, num_groups = dataset.padding().pad(codes), len(names)
+    mask = dataset.padding().mask
     if getattr(aim, "amortized", False):  # an average over the queries of one policy
         return [
             aim.disparity(policy_exposure, labels, mask, groups=groups, num_groups=num_groups)
@@ -183,9 +182,9 @@ def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim:
     times = len(exposure)
     disparities = aim.disparity(
         exposure.reshape(-1, exposure.shape[-1]),
-        labels.repeat(times, 1),
-        mask.repeat(times, 1),
-        groups=None if groups is None else groups.repeat(times, 1),
+        np.tile(labels, (times, 1)),
+        np.tile(mask, (times, 1)),
+        groups=None if groups is None else np.tile(groups, (times, 1)),
         num_groups=num_groups,
     )
     return disparities.of_policies(times)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import to_numpy
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.off_policy.log import OffPolicyLog
@@ -90,9 +89,9 @@ class PolicyTarget:
         contexts, placed = _shown(log, self.policy.mask)
         marginals = np.empty(log.items.shape)
         for position in range(log.num_positions):
-            only_position = torch.zeros(self.num_items, dtype=torch.float64)
+            only_position = np.zeros(self.num_items)
             only_position[position] = 1.0
-            marginals[:, position] = self.policy.exposure(only_position)[contexts, placed[:, position]].numpy()
+            marginals[:, position] = self.policy.exposure(only_position)[contexts, placed[:, position]]
         return marginals
 
     @property
@@ -112,8 +111,7 @@ class _PlackettLuceTarget(PolicyTarget):
         if HAS_NUMBA:
             from rankpolicy.kernels.clicks.off_policy import plackett_luce_products
 
-            scores, mask = self.policy.scores.numpy(), self.policy.mask.numpy()
-            return plackett_luce_products(scores, mask, log.contexts, log.items, divisors)
+            return plackett_luce_products(self.policy.scores, self.policy.mask, log.contexts, log.items, divisors)
         return running_products(plackett_luce_steps(self.policy, log), divisors, log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
@@ -121,7 +119,7 @@ class _PlackettLuceTarget(PolicyTarget):
             from rankpolicy.kernels.clicks import off_policy as kernels
 
             return kernels.plackett_luce_expected_next(
-                self.policy.scores.numpy(), self.policy.mask.numpy(), values, log.contexts, log.items, position
+                self.policy.scores, self.policy.mask, values, log.contexts, log.items, position
             )
         return plackett_luce_expected_next(self.policy, log, values, position=position)
 
@@ -131,23 +129,23 @@ class _MixtureTarget(PolicyTarget):
     policy: Mixture
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
-        steps = torch.ones(log.items.shape, dtype=torch.float64)
-        above = torch.ones(len(log), dtype=torch.float64)
+        steps = np.ones(log.items.shape)
+        above = np.ones(len(log))
         for position, reaching in enumerate(self._reaching(log)):
             reached = reaching.sum(0)
             # After an item that the policy never places here the prefix has weight 0, and the steps below do not matter.
-            steps[:, position] = torch.where(above > 0, reached / above.clamp(min=1e-300), 0.0)
+            steps[:, position] = np.where(above > 0, reached / above.clip(1e-300), 0.0)
             above = reached
-        return running_products(steps.clamp(max=1.0).numpy(), divisors, log)
+        return running_products(steps.clip(max=1.0), divisors, log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
         contexts, _ = _shown(log, self.policy.mask)
         weights = self.policy.weights[:, contexts] if position == 0 else self._reaching(log)[position - 1]
-        of_ranking = torch.from_numpy(values)[contexts, self.policy.rankings[:, contexts, position]]
+        of_ranking = values[contexts, self.policy.rankings[:, contexts, position]]
         total = weights.sum(0)
-        return ((weights * of_ranking).sum(0) / total.clamp(min=1e-300)).numpy()
+        return (weights * of_ranking).sum(0) / total.clip(1e-300)
 
-    def _reaching(self, log: OffPolicyLog) -> list[Tensor]:
+    def _reaching(self, log: OffPolicyLog) -> list[Floats]:
         """For each position the weight (ranking, round) of the rankings that agree with the log down to it."""
         contexts, placed = _shown(log, self.policy.mask)
         weights = self.policy.weights[:, contexts]
@@ -175,12 +173,12 @@ def target_of(policy: Any, log: OffPolicyLog) -> Target:
     """The policy as the estimators see it, checked against the log."""
     if isinstance(policy, TargetProbabilities):
         return policy
-    if isinstance(policy, PlackettLuce):
-        _check_fits(log, policy.mask.cpu().numpy())
-        return _PlackettLuceTarget(PlackettLuce(policy.scores.detach().double().cpu(), policy.mask.cpu()))
-    if isinstance(policy, Mixture):
-        _check_fits(log, policy.mask.cpu().numpy())
-        return _MixtureTarget(Mixture(policy.rankings.cpu(), policy.weights.double().cpu(), policy.mask.cpu()))
+    if isinstance(policy, PlackettLuce | Mixture):
+        mask = to_numpy(policy.mask)
+        _check_fits(log, mask)
+        if isinstance(policy, PlackettLuce):
+            return _PlackettLuceTarget(PlackettLuce(to_numpy(policy.scores).astype(np.float64), mask))
+        return _MixtureTarget(Mixture(to_numpy(policy.rankings), to_numpy(policy.weights).astype(np.float64), mask))
     raise RankPolicyError(
         f"the policy must be a PlackettLuce, a Mixture or TargetProbabilities; got {type(policy).__name__}."
     )
@@ -197,26 +195,24 @@ def plackett_luce_steps(policy: PlackettLuce, log: OffPolicyLog) -> Floats:
     contexts, placed = _shown(log, policy.mask)
     scores, mask = policy.scores[contexts], policy.mask[contexts]
     chosen, is_item = ranked_log_weights(scores, mask, placed)
-    steps = (chosen - log_remaining_weights(scores, mask, placed)).exp()
-    return torch.where(is_item, steps, 1.0).numpy()
+    return np.where(is_item, np.exp(chosen - log_remaining_weights(scores, mask, placed)), 1.0)
 
 
 def plackett_luce_expected_next(policy: PlackettLuce, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
     """Mean of ``values`` over the items not placed above ``position``, weighted by exp(score) (round,); 0 where none is left."""
     contexts, placed = _shown(log, policy.mask)
-    unplaced = policy.scores[contexts].masked_fill(~policy.mask[contexts], -torch.inf)
-    unplaced = unplaced.scatter(-1, placed[:, :position], -torch.inf)
-    weights = torch.where(unplaced.isneginf(), 0.0, (unplaced - unplaced.amax(-1, keepdim=True)).exp())
-    total = weights.sum(-1)
-    mean = (weights * torch.from_numpy(values)[contexts]).sum(-1) / total
-    return torch.where(total > 0, mean, 0.0).numpy()
+    unplaced = np.where(policy.mask[contexts], policy.scores[contexts], -np.inf)
+    np.put_along_axis(unplaced, placed[:, :position], -np.inf, -1)
+    is_left = unplaced > -np.inf
+    highest = np.where(is_left.any(-1), unplaced.max(-1), 0.0)
+    weights = np.exp(unplaced - highest[:, None])
+    return (weights * values[contexts]).sum(-1) / np.where(is_left.any(-1), weights.sum(-1), 1.0)
 
 
-def _shown(log: OffPolicyLog, mask: Tensor) -> tuple[Tensor, Tensor]:
+def _shown(log: OffPolicyLog, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Contexts (round,) and items (round, position); a padded item of the context where nothing was shown."""
-    contexts, items = torch.from_numpy(log.contexts), torch.from_numpy(log.items.astype(np.int64))
-    padded_items = mask.long().argmin(-1)[contexts, None]
-    return contexts, torch.where(items == NOT_SHOWN, padded_items, items)
+    padded_items = mask.argmin(-1)[log.contexts, None]
+    return log.contexts, np.where(log.items == NOT_SHOWN, padded_items, log.items)
 
 
 def _check_fits(log: OffPolicyLog, mask: NDArray[np.bool_]) -> None:
