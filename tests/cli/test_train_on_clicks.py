@@ -129,3 +129,19 @@ def test_clicks_that_do_not_fit_are_named(rankpolicy, folder, bias_file, tmp_pat
     assert (result.status, "does not learn from relevances" in " ".join(result.stderr.split())) == (2, True)
     result = train(rankpolicy, folder, *given, "--weighted", "both")
     assert (result.status, "by 'item' or by 'query'" in " ".join(result.stderr.split())) == (2, True)
+
+
+def test_a_log_may_have_columns_of_other_names(rankpolicy, folder, bias_file):
+    renamed = polars.read_csv(folder / "log.csv").rename({"item": "shown_item", "position": "pos"})
+    renamed.write_csv(folder / "renamed.csv")
+    bias = ("--propensities", bias_file)
+    scores = []
+    for log, *columns in (("log.csv",), ("renamed.csv", "--columns", "item=shown_item,rank=pos")):
+        result = train(rankpolicy, folder, "--clicks", folder / log, *columns, *bias)
+        assert result.status == 0, result.stderr
+        scores.append(rp.load(folder / "m.rp").predict(rp.read_letor(folder / "train.txt")))
+    np.testing.assert_array_equal(*scores)
+    without_names = train(rankpolicy, folder, "--clicks", folder / "renamed.csv", *bias)
+    assert (without_names.status, "must have the column" in without_names.stderr) == (2, True)
+    without_log = train(rankpolicy, folder, "--columns", "item=shown_item")
+    assert (without_log.status, "give --clicks too" in without_log.stderr) == (2, True)

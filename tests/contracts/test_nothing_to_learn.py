@@ -44,4 +44,5 @@ def test_a_reward_of_the_user_may_differ_where_labels_do_not():
         return (rankings[..., 0] == 0).double()
 
     equal = replace(TRAIN, labels_by_query=np.ones(TRAIN.num_items, np.float32))
-    rp.PGRank(reward=first_item_first, epochs=1).fit(equal, verbose=False)
+    ranker = rp.PGRank(reward=first_item_first, epochs=1).fit(equal, verbose=False)
+    assert np.isfinite(ranker.predict(equal)).all()

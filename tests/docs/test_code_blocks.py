@@ -47,6 +47,7 @@ def test_what_a_page_starts_ends_with_it(tmp_path):
     run_page("page", page(("bash", f"sleep 60 > /dev/null 2>&1 &\necho $! > {tmp_path / 'pid'}")))
     process = int((tmp_path / "pid").read_text())
     wait_until(lambda: not is_running(process))
+    assert not is_running(process)
 
 
 def is_running(process):

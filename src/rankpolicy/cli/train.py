@@ -23,6 +23,7 @@ rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.
 rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
 rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
 rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
+rankpolicy train --method pg-rank --data items.csv --clicks log.csv --columns item=shown,rank=pos --propensities bias.json --out m.rp
 rankpolicy train --config run.toml --seed 1
 """
 
@@ -86,8 +87,12 @@ class ClickOptions:
     bias_method: str | None = None
     weighted: str | None = None
 
-    def read(self) -> TrainingClicks:
+    def read(self, log_format: options.LogFormat) -> TrainingClicks:
         """What the options name; read before the data, so that a wrong file is reported at once."""
+        if self.clicks is None and log_format != options.LogFormat():
+            raise RankPolicyError(
+                "--format, --columns and --lenient say how the log of --clicks is read: give --clicks too."
+            )
         if self.clicks is not None and self.propensities is None:
             raise RankPolicyError(
                 "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
@@ -98,9 +103,7 @@ class ClickOptions:
         bias = options.MeasuredBias(propensities=file, bias_method=self.bias_method).read()
         log = None
         if self.clicks is not None:
-            from rankpolicy.clicks import read_click_log
-
-            log = read_click_log(self.clicks).collapsed()
+            log = log_format.read(self.clicks).collapsed()
         files = {"clicks": self.clicks, "propensities": file}
         return TrainingClicks(
             log=log,
@@ -197,6 +200,7 @@ def train(
     data: Path,
     valid: Path | None = None,
     clicks: ClickOptions,
+    log_format: options.LogFormat,
     out: Path,
     columns: options.ColumnsOnDisk,
     settings: options.Set = None,
@@ -221,7 +225,7 @@ def train(
         _check_trains_network(ranker)
         if current_num_workers() == 1 and executor_name == "processes":
             _train_in_processes(run.context, num_workers)
-    evidence = clicks.read()
+    evidence = clicks.read(log_format)
     files = {"train": data, "valid": valid}
     datasets = options.read_alike(files, columns.read)
     fit_arguments: dict[str, Any] = {

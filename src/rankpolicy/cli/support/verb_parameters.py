@@ -75,9 +75,11 @@ def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
             parameters += _described([parameter], verb)
 
     def call(**values: Any) -> Any:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        return verb(**values)
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        return verb(**values, **made)
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
