@@ -73,15 +73,7 @@ class Average(nn.Module):
             return torch.stack([member(features) for member in self.members])
         if not self.training:
             return layers.scores(features[None])
-        first = linear_layers(self.members[0])
-        assert first is not None
-        draws = dropout_draws(
-            layers,
-            [len(features)],
-            num_networks=len(self.members),
-            is_dropping=[threshold > 0 for _, threshold in first[:-1]],
-            generators=[self._generator()],
-        )
+        draws = dropout_draws(layers, [len(features)], num_networks=len(self.members), generators=[self._generator()])
         return layers.scores(features[None], draws=draws)
 
     def _scoring_layers(self) -> ScoringLayers | None:
@@ -126,8 +118,20 @@ class StackedLayers:
     # weights (member, inputs, outputs) and biases (member, 1, outputs) of the other layers, group by group
     later: tuple[tuple[Tensor, Tensor], ...]
     # of each layer but the last: how many of 256 random bytes zero an activation of each member (member,), uint8
-    # (``ByteDropout``)
-    thresholds: tuple[Tensor, ...]
+    # (``ByteDropout``), and whether any does
+    dropout: Sequence[tuple[Tensor, bool]]
+
+    @classmethod
+    def of(
+        cls, weights: Sequence[Tensor], dropout: Sequence[tuple[Tensor, bool]], *, num_groups: int = 1
+    ) -> StackedLayers:
+        """The layers with these ``stacked_weights`` and this ``stacked_dropout``, through which gradients reach them."""
+        (first, biases), *later = zip(weights[::2], weights[1::2], strict=True)
+        return cls(
+            (first.reshape(num_groups, -1, first.shape[2]).transpose(1, 2), biases.reshape(num_groups, 1, -1)),
+            tuple((inner.transpose(1, 2), bias[:, None]) for inner, bias in later),
+            dropout,
+        )
 
     @property
     def num_members(self) -> int:
@@ -161,9 +165,8 @@ class StackedLayers:
                 layer = (layer.transpose(0, 1) if is_by_item else layer).relu()
             else:
                 assert draws is not None
-                layer = relu_dropout(
-                    layer, layer_draws, draws.rows, thresholds=self.thresholds[index], by_item=is_by_item
-                )
+                thresholds = self.dropout[index][0]
+                layer = relu_dropout(layer, layer_draws, draws.rows, thresholds=thresholds, by_item=is_by_item)
             layer = torch.baddbmm(biases, layer, inner)
         if not self.later and num_groups == 1:
             layer = layer.transpose(0, 1)
@@ -203,25 +206,37 @@ class ScoringLayers:
 
 def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     """The members as one network, through which gradients reach their own weights; None where they cannot be stacked."""
+    by_layer = linears_by_layer(members)
+    return None if by_layer is None else StackedLayers.of(stacked_weights(by_layer), stacked_dropout(by_layer))
+
+
+# Of each layer: the linear layer of every member, and how many of 256 activations after it are dropped.
+LinearsByLayer = Sequence[Sequence[tuple[nn.Linear, int]]]
+
+
+def linears_by_layer(members: Sequence[nn.Module]) -> LinearsByLayer | None:
+    """The layers of networks of equal shape; None for networks that cannot be stacked."""
     layers = [linear_layers(member) for member in members]
     first = layers[0]
     if first is None or any(other is None or layer_shapes(other) != layer_shapes(first) for other in layers):
         return None
-    by_layer = list(zip(*(shapes for shapes in layers if shapes is not None), strict=True))
-    weights = [[linear.weight for linear, _ in members_of_layer] for members_of_layer in by_layer]
-    biases = [[linear.bias for linear, _ in members_of_layer] for members_of_layer in by_layer]
-    device = weights[0][0].device
-    return StackedLayers(
-        first=(torch.cat(weights[0]).t()[None], torch.cat(biases[0])[None, None]),
-        later=tuple(
-            (torch.stack(w).transpose(1, 2), torch.stack(b)[:, None])
-            for w, b in zip(weights[1:], biases[1:], strict=True)
-        ),
-        thresholds=tuple(
-            torch.tensor([threshold for _, threshold in members_of_layer], dtype=torch.uint8, device=device)
-            for members_of_layer in by_layer[:-1]
-        ),
-    )
+    return list(zip(*(shapes for shapes in layers if shapes is not None), strict=True))
+
+
+def stacked_weights(by_layer: LinearsByLayer) -> list[Tensor]:
+    """Of each layer the weights (member, outputs, inputs), then the biases (member, outputs)."""
+    return [
+        torch.stack([getattr(linear, name) for linear, _ in layer]) for layer in by_layer for name in ("weight", "bias")
+    ]
+
+
+def stacked_dropout(by_layer: LinearsByLayer) -> list[tuple[Tensor, bool]]:
+    """The thresholds (member,) of each layer but the last, and whether activations are dropped."""
+    device = by_layer[0][0][0].weight.device
+    return [
+        (torch.tensor([threshold for _, threshold in layer], dtype=torch.uint8, device=device), layer[0][1] > 0)
+        for layer in by_layer[:-1]
+    ]
 
 
 def dropout_draws(
@@ -229,10 +244,10 @@ def dropout_draws(
     num_items: Sequence[int],
     *,
     num_networks: int,
-    is_dropping: Sequence[bool],
     generators: Sequence[torch.Generator | None],
 ) -> DropoutDraws | None:
     """The random bytes of one step, drawn from the generator of each group as if it had one policy; None where no layer drops anything."""
+    is_dropping = [drops for _, drops in layers.dropout]
     if not any(is_dropping):
         return None
     device, most = layers.first[0].device, max(num_items)

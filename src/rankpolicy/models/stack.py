@@ -10,13 +10,15 @@ from torch import Tensor, nn
 from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.average import (
-    DropoutDraws,
     StackedLayers,
     dropout_draws,
     layer_shapes,
     linear_layers,
+    linears_by_layer,
     scores_of_all,
+    stacked_dropout,
     stacked_layers,
+    stacked_weights,
 )
 
 
@@ -50,67 +52,45 @@ class Stack:
     """
 
     def __init__(self, networks: Sequence[nn.Module], *, num_groups: int = 1) -> None:
-        of_networks = [list(_members(network)) for network in networks]
-        self.num_networks, self.num_groups = len(of_networks[0]), num_groups
-        members = [linear_layers(member) for of_one in of_networks for member in of_one]
-        self._linears = list(zip(*(layers for layers in members if layers is not None), strict=True))
-        self.num_members = len(members)
-        first = members[0]
-        assert first is not None
-        self.is_dropping = [threshold > 0 for _, threshold in first[:-1]]
-        stacked = [
-            torch.stack([getattr(linear, name).detach() for linear, _ in layer_of_each])
-            for layer_of_each in self._linears
-            for name in ("weight", "bias")
+        members = [member for network in networks for member in _members(network)]
+        self.num_members, self.num_groups = len(members), num_groups
+        self.num_networks = self.num_members // len(networks)
+        by_layer = linears_by_layer(members)
+        assert by_layer is not None, "networks of equal stack_shape"
+        self.dropout = stacked_dropout(by_layer)
+        stacked = [weights.detach() for weights in stacked_weights(by_layer)]
+        # The memory of all weights, layer by layer.
+        self.flat = torch.cat([weights.view(-1) for weights in stacked])
+        slices = self.flat.split([weights.numel() for weights in stacked])
+        self.weights = [
+            flat.view(weights.shape).requires_grad_() for flat, weights in zip(slices, stacked, strict=True)
         ]
-        # The memory of all weights: of each layer the weights (member, outputs, inputs), then the biases (member, outputs).
-        self.flat = torch.cat([tensor.view(-1) for tensor in stacked])
-        slices = self.flat.split([tensor.numel() for tensor in stacked])
-        self.weights = [flat.view(tensor.shape).requires_grad_() for flat, tensor in zip(slices, stacked, strict=True)]
-        for together, (layer_of_each, name) in zip(
-            self.weights,
-            ((layer_of_each, name) for layer_of_each in self._linears for name in ("weight", "bias")),
-            strict=True,
-        ):
-            for (linear, _), weights in zip(layer_of_each, together.detach(), strict=True):
-                getattr(linear, name).data = weights
-        device = self.weights[0].device
-        self.thresholds = tuple(
-            torch.tensor([threshold for _, threshold in layer_of_each], dtype=torch.uint8, device=device)
-            for layer_of_each in self._linears[:-1]
-        )
+        # In the order of the weights: the parameters of the members.
+        self._parameters = [
+            [getattr(linear, name) for linear, _ in layer] for layer in by_layer for name in ("weight", "bias")
+        ]
+        for parameters, weights in zip(self._parameters, self.weights, strict=True):
+            for parameter, of_member in zip(parameters, weights.detach(), strict=True):
+                parameter.data = of_member
 
     @property
     def layers(self) -> StackedLayers:
         """The layers, through which gradients reach ``weights``."""
-        (weights, biases), *later = zip(self.weights[::2], self.weights[1::2], strict=True)
-        num_inputs = weights.shape[2]
-        return StackedLayers(
-            first=(
-                weights.view(self.num_groups, -1, num_inputs).transpose(1, 2),
-                biases.view(self.num_groups, 1, -1),
-            ),
-            later=tuple((inner.transpose(1, 2), bias[:, None]) for inner, bias in later),
-            thresholds=self.thresholds,
-        )
+        return StackedLayers.of(self.weights, self.dropout, num_groups=self.num_groups)
 
     def training_scores(
         self, features: Tensor, num_items: Sequence[int], *, generators: Sequence[torch.Generator | None]
     ) -> Tensor:
         """Scores (member, row) of features (group, row, feature), with dropout."""
         layers = self.layers
-        draws: DropoutDraws | None = dropout_draws(
-            layers, num_items, num_networks=self.num_networks, is_dropping=self.is_dropping, generators=generators
-        )
+        draws = dropout_draws(layers, num_items, num_networks=self.num_networks, generators=generators)
         return layers.scores(features, draws=draws)
 
     def release(self) -> None:
         """Give every network its separate weights again."""
-        for layer_of_each in self._linears:
-            for linear, _ in layer_of_each:
-                for name in ("weight", "bias"):
-                    parameter = getattr(linear, name)
-                    parameter.data = parameter.data.clone()
+        for parameters in self._parameters:
+            for parameter in parameters:
+                parameter.data = parameter.data.clone()
 
 
 def _members(network: nn.Module) -> Sequence[nn.Module]:

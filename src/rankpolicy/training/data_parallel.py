@@ -127,9 +127,7 @@ def data_parallel() -> Iterator[Worker]:
 
 
 def for_this_worker(fit: NetworkFit) -> NetworkFit:
-    """The same training on this worker's part of every batch; unchanged where there is one worker."""
-    if _current is None:
-        return fit
+    """The same training on this worker's part of every batch."""
     joint = getattr(fit.objective, "exactly", None)
     if joint is not None and not joint().is_separable:
         raise RankPolicyError(
@@ -183,9 +181,7 @@ class _PartOfBatch(Batch):
 
 
 def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """Replace the gradients of all weights by their sums over all workers; nothing changes where there is one worker."""
-    if _current is None:
-        return
+    """Replace the gradients of all weights by their sums over all workers."""
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     for weight in weights:
         if weight.grad is None:
@@ -195,8 +191,6 @@ def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 def sum_over_workers(tensors: Sequence[Tensor]) -> None:
     """Replace tensors by their sums over all workers, in one message; all workers get the same bits."""
-    if _current is None or not tensors:
-        return
     flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
     with _lost_workers_named():
         distributed.all_reduce(flat)
@@ -209,8 +203,6 @@ def sum_over_workers(tensors: Sequence[Tensor]) -> None:
 
 def decided_by_first(flag: bool) -> bool:
     """What the first worker decided, such as to stop; all workers must do the same."""
-    if _current is None:
-        return flag
     decision = torch.tensor([int(flag)])
     with _lost_workers_named():
         distributed.broadcast(decision, 0)

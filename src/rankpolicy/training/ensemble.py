@@ -68,7 +68,8 @@ def fit_networks(fits: Sequence[NetworkFit]) -> list[TrainingState]:
     fits
         The networks to train; each has its own generator.
     """
-    fits = [for_this_worker(fit) for fit in fits]
+    if current_worker() is not None:
+        fits = [for_this_worker(fit) for fit in fits]
     states: dict[int, TrainingState] = {}
     for indices in ensembles_of(fits):
         fit = fits[indices[0]]

@@ -22,7 +22,7 @@ class KernelNetworks:
         first = stack.weights[0]
         hidden = tuple(weight.shape[1] for weight in stack.weights[:-2:2])
         self.layout = Layout(stack.num_members, first.shape[2], hidden)
-        self._thresholds = torch.stack([thresholds.int() for thresholds in stack.thresholds])
+        self._thresholds = torch.stack([thresholds.int() for thresholds, _ in stack.dropout])
         per_group = stack.num_members // stack.num_groups
         members = torch.arange(stack.num_members, device=first.device)
         self._draws_of = members // per_group * stack.num_networks + members % stack.num_networks
@@ -61,7 +61,7 @@ class KernelNetworks:
         """The random bytes that ``dropout_draws`` would give, in one array."""
         from rankpolicy.kernels.triton.relu_network import Dropout
 
-        if not any(self.stack.is_dropping):
+        if not any(drops for _, drops in self.stack.dropout):
             return None
         counts = [(num_rows * width + 7) // 8 for width in self.layout.hidden]
         shape = (len(generators), self.stack.num_networks, sum(counts))

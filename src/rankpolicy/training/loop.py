@@ -70,7 +70,7 @@ def train_epoch(fit: NetworkFit, state: TrainingState, batches: Iterable[Batch])
     """Take a step on each batch."""
     fit.network.train()
     objective = objective_of_epoch(fit.objective, state)
-    sums, num_queries = EpochSums(), 0
+    sums, num_queries, worker = EpochSums(), 0, current_worker()
     for batch in batches:
         scores = member_scores(fit.network, batch.features)  # (member, item)
         # Each member of an Average sees rankings of its own, as if the batch had more queries.
@@ -79,13 +79,14 @@ def train_epoch(fit: NetworkFit, state: TrainingState, batches: Iterable[Batch])
         state.optimizer.zero_grad(set_to_none=True)
         # The loss is a mean over members, and each of them learns as it would alone.
         (value.loss * len(scores)).backward()
-        sum_gradients(state.optimizer)
+        if worker is not None:
+            sum_gradients(state.optimizer)
         state.optimizer.step()
         sums.add(value, batch.num_queries_of_step)
         num_queries += batch.num_queries_of_step
         if scores.device.type == "cpu":  # a look at the loss would wait for a GPU
             sums.check_finite([fit], state.epoch)
-        if current_worker() is None and fit.is_over():  # several workers take the same number of steps
+        if worker is None and fit.is_over():  # several workers take the same number of steps
             break
     sums.check_finite([fit], state.epoch)
     return sums.means(num_queries)[0]
@@ -109,7 +110,9 @@ def end_epoch(fit: NetworkFit, state: TrainingState, report: float, part_means: 
         latest[f"{name} {validation.name}"] = state.other_scores[name][-1]
     if fit.checkpoint is not None and is_first_worker():
         write_checkpoint(fit, state)
-    is_stopped = decided_by_first(fit.report_epoch is not None and bool(fit.report_epoch(state.epoch, latest)))
+    is_stopped = fit.report_epoch is not None and bool(fit.report_epoch(state.epoch, latest))
+    if current_worker() is not None:
+        is_stopped = decided_by_first(is_stopped)
     return is_stopped or has_run_its_epochs(fit, state)
 
 
@@ -191,7 +194,8 @@ class EpochSums:
 
     def means(self, num_queries: int) -> list[EpochMeans]:
         """The means of each policy."""
-        sum_over_workers(list(self._sums.values()))
+        if current_worker() is not None:
+            sum_over_workers(list(self._sums.values()))
         totals = torch.stack([total.reshape(-1) for name, total in self._sums.items() if name != _LOSS])
         names = [name for name in self._sums if name not in (_LOSS, _REPORT)]
         of_policies = (totals / num_queries).T.tolist()

@@ -103,13 +103,13 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
                 logger.debug("%s", _line(state))
             options.interruption.num_finished = epoch
             try:
-                wishes = [callback.on_iteration(state) for callback in options.callbacks]
+                wants_to_stop = [callback.on_iteration(state) is True for callback in options.callbacks]
             except KeyboardInterrupt:
                 if not options.interruption.is_caught:
                     raise
                 options.interruption.request()
                 return True
-            return options.interruption.is_requested or any(wish is True for wish in wishes)
+            return options.interruption.is_requested or any(wants_to_stop)
 
         try:
             for callback in options.callbacks:

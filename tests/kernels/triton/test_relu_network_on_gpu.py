@@ -39,7 +39,7 @@ def test_scores_and_gradient_equal_the_stacked_layers(
     draws = torch.randint(256, (num_members, sum(counts)), generator=generator).to(torch.uint8)
     draws_of = torch.randperm(num_members, generator=generator)
 
-    stack.thresholds = tuple(thresholds)
+    stack.dropout = [(values, True) for values in thresholds]
     of_layers = [
         own[:, : num_rows * width].contiguous() for own, width in zip(draws.split(counts, 1), hidden, strict=True)
     ]
