@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import torch
 from torch import Tensor, nn
@@ -125,7 +126,7 @@ class StackedLayers:
     def of(
         cls, weights: Sequence[Tensor], dropout: Sequence[tuple[Tensor, bool]], *, num_groups: int = 1
     ) -> StackedLayers:
-        """The layers with these ``stacked_weights`` and this ``stacked_dropout``, through which gradients reach them."""
+        """The layers of these ``stacked_tensors``, through which gradients reach them."""
         (first, biases), *later = zip(weights[::2], weights[1::2], strict=True)
         return cls(
             (first.reshape(num_groups, -1, first.shape[2]).transpose(1, 2), biases.reshape(num_groups, 1, -1)),
@@ -207,7 +208,7 @@ class ScoringLayers:
 def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     """The members as one network, through which gradients reach their own weights; None where they cannot be stacked."""
     by_layer = linears_by_layer(members)
-    return None if by_layer is None else StackedLayers.of(stacked_weights(by_layer), stacked_dropout(by_layer))
+    return None if by_layer is None else StackedLayers.of(*stacked_tensors(by_layer))
 
 
 # Of each layer: the linear layer of every member, and how many of 256 activations after it are dropped.
@@ -216,27 +217,20 @@ LinearsByLayer = Sequence[Sequence[tuple[nn.Linear, int]]]
 
 def linears_by_layer(members: Sequence[nn.Module]) -> LinearsByLayer | None:
     """The layers of networks of equal shape; None for networks that cannot be stacked."""
-    layers = [linear_layers(member) for member in members]
-    first = layers[0]
-    if first is None or any(other is None or layer_shapes(other) != layer_shapes(first) for other in layers):
-        return None
-    return list(zip(*(shapes for shapes in layers if shapes is not None), strict=True))
+    layers = list(map(linear_layers, members))
+    shapes = set(map(layer_shapes, layers))
+    return list(zip(*filter(None, layers), strict=True)) if len(shapes) == 1 and None not in shapes else None
 
 
-def stacked_weights(by_layer: LinearsByLayer) -> list[Tensor]:
-    """Of each layer the weights (member, outputs, inputs), then the biases (member, outputs)."""
-    return [
-        torch.stack([getattr(linear, name) for linear, _ in layer]) for layer in by_layer for name in ("weight", "bias")
-    ]
-
-
-def stacked_dropout(by_layer: LinearsByLayer) -> list[tuple[Tensor, bool]]:
-    """The thresholds (member,) of each layer but the last, and whether activations are dropped."""
-    device = by_layer[0][0][0].weight.device
-    return [
-        (torch.tensor([threshold for _, threshold in layer], dtype=torch.uint8, device=device), layer[0][1] > 0)
-        for layer in by_layer[:-1]
-    ]
+def stacked_tensors(by_layer: LinearsByLayer) -> tuple[list[Tensor], list[tuple[Tensor, bool]]]:
+    """Of each layer the weights (member, outputs, inputs), then the biases (member, outputs); and the dropout after all but the last."""
+    weights: list[Tensor] = []
+    dropout: list[tuple[Tensor, bool]] = []
+    for layer in by_layer:
+        linears, thresholds = zip(*layer, strict=True)
+        weights += [torch.stack(list(map(attrgetter(name), linears))) for name in ("weight", "bias")]
+        dropout.append((torch.tensor(thresholds, dtype=torch.uint8, device=weights[0].device), thresholds[0] > 0))
+    return weights, dropout[:-1]
 
 
 def dropout_draws(
@@ -290,9 +284,9 @@ def linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
     return [*layers, (network.output, 0)]
 
 
-def layer_shapes(layers: list[tuple[nn.Linear, int]]) -> tuple[tuple[torch.Size, bool], ...]:
+def layer_shapes(layers: list[tuple[nn.Linear, int]] | None) -> tuple[tuple[torch.Size, bool], ...] | None:
     """The shape of each layer, and whether activations are dropped after it; networks that agree in these can be stacked."""
-    return tuple((layer.weight.shape, threshold > 0) for layer, threshold in layers)
+    return None if layers is None else tuple((layer.weight.shape, threshold > 0) for layer, threshold in layers)
 
 
 def check_num_networks(num_networks: int, weights: Mapping[str, Tensor]) -> None:

@@ -16,21 +16,16 @@ from rankpolicy.models.average import (
     linear_layers,
     linears_by_layer,
     scores_of_all,
-    stacked_dropout,
     stacked_layers,
-    stacked_weights,
+    stacked_tensors,
 )
 
 
 def stack_shape(network: nn.Module) -> object | None:
     """What networks must have in common to be stacked; None for a network that cannot be."""
-    shapes = []
-    for member in _members(network):
-        layers = linear_layers(member)
-        if layers is None:
-            return None
-        shapes.append(layer_shapes(layers))
-    return tuple(shapes) if len(set(shapes)) == 1 else None
+    members = _members(network)
+    shapes = set(map(layer_shapes, map(linear_layers, members)))
+    return (len(members), *shapes) if len(shapes) == 1 and None not in shapes else None
 
 
 def scores_of_each(networks: Sequence[nn.Module], inputs: NetworkRows) -> Tensor:
@@ -57,8 +52,8 @@ class Stack:
         self.num_networks = self.num_members // len(networks)
         by_layer = linears_by_layer(members)
         assert by_layer is not None, "networks of equal stack_shape"
-        self.dropout = stacked_dropout(by_layer)
-        stacked = [weights.detach() for weights in stacked_weights(by_layer)]
+        with torch.no_grad():
+            stacked, self.dropout = stacked_tensors(by_layer)
         # The memory of all weights, layer by layer.
         self.flat = torch.cat([weights.view(-1) for weights in stacked])
         slices = self.flat.split([weights.numel() for weights in stacked])
