@@ -54,14 +54,15 @@ def alike(*arrays: Array) -> tuple[Array, ...]:
     >>> alike([1, 2], None)
     (array([1, 2]), None)
     """
-    tensor = next((array for array in arrays if is_tensor(array)), None)
+    if all(map(is_tensor, arrays)):
+        return arrays
+    tensor = next(filter(is_tensor, arrays), None)
     if tensor is None:
-        return tuple(None if array is None else np.asarray(array) for array in arrays)
+        return tuple([None if array is None else np.asarray(array) for array in arrays])
     import torch
 
-    return tuple(
-        array if array is None or is_tensor(array) else torch.as_tensor(array, device=tensor.device) for array in arrays
-    )
+    device = tensor.device
+    return tuple([x if x is None or is_tensor(x) else torch.as_tensor(x, device=device) for x in arrays])
 
 
 def to_numpy(array: Array) -> NDArray[Any]:
@@ -100,11 +101,6 @@ def no_values(*, dtype: Any = None, device: Any = None, like: Any = None) -> Arr
 def detached(array: Array) -> Array:
     """The array without gradients."""
     return array.detach() if is_tensor(array) else array
-
-
-def device_of(array: Array) -> Any:
-    """The device that new arrays beside this one lie on."""
-    return array.device if is_tensor(array) else "cpu"
 
 
 def on_host(array: Array) -> bool:
@@ -188,12 +184,12 @@ def put(values: Array, indices: Array, updates: Array | float) -> None:
 
 def arange(count: int, *, like: Array) -> Array:
     """0, 1, ..., ``count`` - 1, on the device of ``like``."""
-    return namespace(like).arange(count, device=device_of(like))
+    return namespace(like).arange(count, device=like.device)
 
 
 def zeros(shape: tuple[int, ...], *, like: Array, dtype: Any = None) -> Array:
     """Zeros on the device of ``like``, by default in its dtype."""
-    return namespace(like).zeros(shape, dtype=dtype or like.dtype, device=device_of(like))
+    return namespace(like).zeros(shape, dtype=dtype or like.dtype, device=like.device)
 
 
 def pair_indices(count: int, *, like: Array) -> tuple[Array, Array]:
@@ -218,7 +214,7 @@ def resized(vector: Array, length: int) -> Array:
     (array([1., 2., 0.]), array([1.]))
     """
     xp, missing = namespace(vector), max(0, length - len(vector))
-    return xp.concat([vector[:length], xp.zeros(missing, dtype=vector.dtype, device=device_of(vector))])
+    return xp.concat([vector[:length], xp.zeros(missing, dtype=vector.dtype, device=vector.device)])
 
 
 def lowest(array: Array) -> float:

@@ -67,7 +67,7 @@ class Padding:
         """The same padding as tensors on a device of torch."""
         import torch
 
-        return Padding(*(torch.as_tensor(array, device=device) for array in (self.mask, self.cells)))
+        return Padding(torch.as_tensor(self.mask, device=device), torch.as_tensor(self.cells, device=device))
 
 
 def queries_by_length(sizes: NDArray[np.int64], *, most_cells: int | None = None) -> list[NDArray[np.int64]]:

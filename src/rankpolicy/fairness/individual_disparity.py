@@ -9,7 +9,6 @@ from rankpolicy.arrays import (
     as_like,
     clip,
     detached,
-    device_of,
     masked_fill,
     namespace,
     on_host,
@@ -77,7 +76,7 @@ def _pairwise_of_block(exposure: Array, merit: Array, mask: Array) -> tuple[Arra
     safe_merit = masked_fill(merit, ~has_merit, 1.0)
     treatment = exposure / safe_merit  # (query, item) exposure per unit of merit
     compared = has_merit[:, :, None] & has_merit[:, None, :] & (merit[:, :, None] >= merit[:, None, :])
-    compared = compared & ~xp.eye(mask.shape[-1], dtype=xp.bool, device=device_of(mask))
+    compared = compared & ~xp.eye(mask.shape[-1], dtype=xp.bool, device=mask.device)
     num_pairs = as_like(clip(compared.sum((1, 2)), 1), exposure)
     difference = treatment[:, :, None] - treatment[:, None, :]
     is_unfair = compared & (difference > 0)

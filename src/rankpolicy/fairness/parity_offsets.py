@@ -18,7 +18,6 @@ from rankpolicy.arrays import (
     arange,
     as_like,
     clip,
-    device_of,
     namespace,
     zeros,
 )
@@ -152,5 +151,5 @@ def _solve(jacobian: Array, sums: Array, sizes: Array) -> Array:
     """
     xp, is_present = namespace(sums), as_like(sizes > 0, sums)
     excess = (sums * is_present).sum(-1, keepdims=True) / clip(is_present.sum(-1, keepdims=True), 1)
-    damped = jacobian + _DAMPING * xp.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=device_of(jacobian))
+    damped = jacobian + _DAMPING * xp.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=jacobian.device)
     return xp.linalg.solve(damped, (is_present * (sums - excess))[..., None])[..., 0]

@@ -13,7 +13,6 @@ from rankpolicy.arrays import (
     as_double,
     as_like,
     clip,
-    device_of,
     gather,
     masked_fill,
     namespace,
@@ -218,7 +217,7 @@ def _counts(
     lists = ranked(rankings, members.codes, mask, cutoff=cutoff)
     cut, mask, xp = lists.rankings, lists.items.mask, namespace(members.codes)
     num_groups = members.sizes.shape[-1]
-    floats = xp.zeros(0, device=device_of(cut))
+    floats = xp.zeros(0, device=cut.device)
     # Padded items belong to no group.
     placed = [gather(as_like(members.codes == group, floats), cut).cumsum(-1) for group in range(num_groups)]
     shares = xp.broadcast_to(target_shares(members, target, like=floats), (len(mask), num_groups))
@@ -251,7 +250,7 @@ def _normalised(
     lists = ranked(rankings, is_member, mask, cutoff=cutoff)
     mask, xp = lists.items.mask, namespace(is_member)
     n, m = as_double(mask.sum(-1, keepdims=True)), is_member.sum(-1, keepdims=True)
-    ends = step * xp.arange(1, lists.rankings.shape[-1] // step + 1, device=device_of(mask))
+    ends = step * xp.arange(1, lists.rankings.shape[-1] // step + 1, device=mask.device)
     weights = (ends <= n) / xp.log2(as_double(ends))
 
     def total(num_members: Array) -> Array:
@@ -262,4 +261,4 @@ def _normalised(
     worst = xp.maximum(total(all_first), total(all_last))
     worst = masked_fill(worst, worst < 1e-12, math.nan)  # a list of one group: 0 up to rounding
     members_in = lists.placed(lists.items.labels).cumsum(-1)[..., ends - 1]
-    return as_like(total(members_in) / worst, xp.zeros(0, device=device_of(mask)))
+    return as_like(total(members_in) / worst, xp.zeros(0, device=mask.device))

@@ -135,7 +135,7 @@ class RewardExpression:
     def cutoff(self) -> int | None:
         """The deepest position that matters; None when every position does."""
         cutoffs = [leaf.cutoff for leaf in self.leaves]
-        return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
+        return None if None in cutoffs else max(cast(list[int], cutoffs))
 
     @property
     def lower_is_better(self) -> bool:
@@ -318,7 +318,7 @@ def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.in
     if not HAS_NUMBA:
         return None
     codes = [None if leaf.options else METRICS[leaf.metric].kernel_code for leaf in leaves]
-    if any(code is None for code in codes):
+    if None in codes:
         return None
     return np.array(codes, np.int64), np.array([leaf.cutoff or NO_CUTOFF for leaf in leaves], np.int64)
 

@@ -75,13 +75,13 @@ def ranked(rankings: Array, labels: Array, mask: Array, *, cutoff: int | None = 
 
 def rank_numbers(num_positions: int, *, like: Array) -> Array:
     """1, 2, ..., ``num_positions`` (position,), in the dtype and on the device of ``like``."""
-    xp, device = arrays.namespace(like), arrays.device_of(like)
+    xp, device = arrays.namespace(like), like.device
     return xp.arange(1, num_positions + 1, dtype=like.dtype, device=device)
 
 
 def discounts(num_positions: int, *, like: Array) -> Array:
     """1 / log2(1 + rank) for ranks 1 to ``num_positions`` (position,), in the dtype and on the device of ``like``."""
-    xp, device = arrays.namespace(like), arrays.device_of(like)
+    xp, device = arrays.namespace(like), like.device
     return 1 / xp.log2(xp.arange(2, num_positions + 2, dtype=like.dtype, device=device))
 
 

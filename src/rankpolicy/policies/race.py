@@ -18,7 +18,6 @@ from rankpolicy.arrays import (
     as_like,
     clip,
     detached,
-    device_of,
     log_sum_exp,
     lowest,
     masked_fill,
@@ -106,8 +105,9 @@ def _nodes(shifted: Array, mask: Array, quadrature: Quadrature) -> Array:
     last_due = -float(shifted[mask].min()) if mask.any() else 0.0
     first = (-float(log_sum_exp(shifted).max()) - quadrature.before) / quadrature.step
     last = (quadrature.after + last_due) / quadrature.step
-    device = device_of(shifted)
-    nodes = quadrature.step * xp.arange(math.floor(first), math.ceil(last) + 1, dtype=shifted.dtype, device=device)
+    nodes = quadrature.step * xp.arange(
+        math.floor(first), math.ceil(last) + 1, dtype=shifted.dtype, device=shifted.device
+    )
     due = xp.sort(-shifted[mask])  # where each item's arrival centres
     next_due = due[clip(xp.searchsorted(due, nodes - quadrature.after), high=len(due) - 1)]
     # Among n items of equal scores the first arrives log n before its own centre: the nodes around it count as well.

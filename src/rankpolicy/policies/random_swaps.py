@@ -15,7 +15,6 @@ from rankpolicy.arrays import (
     as_like,
     choices,
     clip,
-    device_of,
     namespace,
     pair_indices,
     scatter,
@@ -89,7 +88,7 @@ class RandomSwaps(Reordering):
     def _drawn(self, num_samples: int, generator: Generator | None) -> tuple[Array, Array]:
         xp, (num_queries, num_items) = namespace(self.scores), self.scores.shape
         order = xp.tile(arange(num_items, like=self.scores), (num_samples, num_queries, 1))
-        swaps = xp.full((num_samples, num_queries, 2), -1, device=device_of(order))
+        swaps = xp.full((num_samples, num_queries, 2), -1, device=order.device)
         chances = self._chances()
         has_pairs = chances.sum(-1) > 0
         if not has_pairs.any():

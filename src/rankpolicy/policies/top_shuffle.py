@@ -13,7 +13,6 @@ from rankpolicy.arrays import (
     as_double,
     as_like,
     clip,
-    device_of,
     log_factorial,
     namespace,
     uniform,
@@ -70,12 +69,12 @@ class TopShuffle(Reordering):
         positions = as_double(arange(shape[-1], like=self.scores))
         keys = uniform(shape, like=positions, generator=generator)
         order = xp.argsort(xp.where(positions < self._tops()[:, None], keys, 1 + positions), axis=-1)
-        return order, xp.full((*shape[:2], 2), -1, device=device_of(order))
+        return order, xp.full((*shape[:2], 2), -1, device=order.device)
 
     def _placement(self) -> Array:
         width, xp = min(self.depth, self.scores.shape[-1]), namespace(self.scores)
         is_top = arange(width, like=self.scores) < self._tops()[:, None]
         # In float64 before the division: the quotient of integer tensors is float32.
         shuffled = as_double(is_top[:, :, None] & is_top[:, None, :]) / clip(self._tops(), 1)[:, None, None]
-        still = xp.eye(width, dtype=xp.float64, device=device_of(self.scores))
+        still = xp.eye(width, dtype=xp.float64, device=self.scores.device)
         return xp.where(is_top[:, :, None], shuffled, still)
