@@ -75,7 +75,7 @@ def read_result(target: str) -> Result | None:
 
 
 def setup_of(target: Target) -> str:
-    """A digest of the code of a target: its module and what that imports of the reproductions, without layout and docstrings."""
+    """A digest of the code of a target: its module and what that imports of the reproductions, without layout, docstrings and import lines."""
     seen: dict[str, str] = {}
     waiting = [target.run.__module__]
     while waiting:
@@ -97,7 +97,7 @@ def setup_of(target: Target) -> str:
 def _structure(node: Any) -> Any:
     """A syntax tree as nested tuples, the same for every version of Python that reads it (ast.dump is not)."""
     if isinstance(node, list):
-        return tuple(_structure(each) for each in node)
+        return tuple(_structure(each) for each in node if not isinstance(each, ast.Import | ast.ImportFrom))
     if not isinstance(node, ast.AST):
         return node
     fields = (value for name, value in ast.iter_fields(node) if name not in ("ctx", "kind", "type_comment"))

@@ -183,6 +183,7 @@ def test_layout_and_docstrings_are_no_setup(tmp_path, monkeypatch):
 
     before = digest("def run(setup):\n    return 1\n")
     assert digest('def run(setup):\n    """Words."""\n\n    return 1  # why\n') == before
+    assert digest("import math\n\n\ndef run(setup):\n    return 1\n") == before  # where a name comes from
     assert digest("def run(setup):\n    return 2\n") != before
 
 
