@@ -75,7 +75,7 @@ def read_result(target: str) -> Result | None:
 
 
 def setup_of(target: Target) -> str:
-    """A digest of the code of a target: its module and what that imports of the reproductions, without layout, docstrings and import lines."""
+    """A digest of the code of a target: its module and those of the reproductions it imports, without layout, docstrings, imports."""
     seen: dict[str, str] = {}
     waiting = [target.run.__module__]
     while waiting:
