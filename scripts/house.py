@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 51_800,
-    "modules": 608,
+    "lines of code": 50_800,
+    "modules": 571,
     "modules in the largest folder": 20,
-    "functions over 60 lines": 37,
-    "vague names, %": 0.7,
+    "functions over 60 lines": 32,
+    "vague names, %": 0.55,
     "PGRank.fit, files": 48,
     "PGRank.fit, functions": 307,
     "PGRank.rank, files": 13,

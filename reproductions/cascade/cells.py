@@ -25,6 +25,6 @@ def problems() -> dict[str, Problem]:
 
 def regret_figures(found: dict[str, Simulation], bandits: tuple[str, ...], title: str) -> dict[str, Any]:
     """One figure per bandit, with one line per problem."""
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     return {bandit: regret_figure(as_lines(found, bandit), title=f"{bandit}, {title}") for bandit in bandits}

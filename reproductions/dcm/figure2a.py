@@ -23,7 +23,7 @@ GAP = "regret goes against Δ"
 
 
 def run(setup: Setup) -> Outcome:
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     names = {cell: _name(*cell) for cell in FIGURE_2A}
     problems = {

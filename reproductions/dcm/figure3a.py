@@ -25,7 +25,7 @@ def problem() -> Problem:
 
 
 def run(setup: Setup) -> Outcome:
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     cell = problem().name
     bandits = [*FIGURE_3A, *PAST_THE_PAPER]

@@ -18,7 +18,7 @@ FACTOR = 4  # "RankedKL-UCB, O(KL), differs by a factor of K = 4"
 
 
 def run(setup: Setup) -> Outcome:
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     cell = problem().name
     found = simulate_cells([OURS, RANKED], {cell: problem()}, setup, steps=FIGURE_3A_STEPS, num_runs=NUM_RUNS)[cell]

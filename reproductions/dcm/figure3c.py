@@ -39,7 +39,7 @@ VARIANTS: dict[str, float | None] = {"v as estimated": None, "v(10) = 0": 0.0}
 
 
 def run(setup: Setup) -> Outcome:
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     queries = queries_by_frequency(setup, 2 if setup.is_smoke else NUM_QUERIES)
     rows: list[Row] = []

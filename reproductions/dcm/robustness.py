@@ -17,7 +17,7 @@ MOST_MORE = 1.03  # regret of the learned order, as a multiple of that of dcmKL-
 
 
 def run(setup: Setup) -> Outcome:
-    from rankpolicy.reports.robustness_figure import robustness_figure
+    from rankpolicy.reports.simulation_figures import robustness_figure
 
     def report_run(bandit: str, done: int, regret: float) -> None:
         if done == num_runs:

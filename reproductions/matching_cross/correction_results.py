@@ -171,7 +171,7 @@ def _standard_error(values: NDArray[np.float64]) -> float:
 
 def _figure(results: Results) -> Any:
     from rankpolicy.reports import figures
-    from rankpolicy.reports.log_ticks import use_readable_log_ticks
+    from rankpolicy.reports.readable_labels import use_readable_log_ticks
 
     with figures.style():
         figure = figures.new_figure(9.6, 4.6)

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankpolicy.cli.support.catalog import KINDS, describe
-from rankpolicy.cli.support.source import read_locations, read_summary
+from rankpolicy.cli.support.catalog import KINDS, describe, read_locations, read_summary
 from rankpolicy.declarations.settings import Declaration, ReadWhen, setting
 
 

@@ -209,7 +209,7 @@ def test_an_estimate_of_position_bias_gives_the_weights_of_ranks(name):
 
 
 def test_a_file_of_position_bias_weighs_ranks_in_a_tradeoff(tmp_path):
-    from rankpolicy.cli.support.chosen_aim import AimOptions
+    from rankpolicy.cli.support.tradeoff_data import AimOptions
 
     measured_bias([1.0, 0.6]).save(tmp_path / "bias.json")
     aim = AimOptions(propensities=tmp_path / "bias.json", amortized=True).value()

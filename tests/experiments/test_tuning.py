@@ -8,8 +8,8 @@ import rankpolicy as rp
 from rankpolicy.executors import Executor, Processes
 from rankpolicy.experiments import Between, default_space
 from rankpolicy.experiments.tuning import tune as tuning
-from rankpolicy.experiments.tuning.halving import cutoffs, rungs
 from rankpolicy.experiments.tuning.space import checked_space, to_parameters, to_settings
+from rankpolicy.experiments.tuning.trial import cutoffs, rungs
 from rankpolicy.reports import RunRecord
 from rankpolicy.reports.tuning_report import tuning_page
 

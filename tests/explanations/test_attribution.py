@@ -9,7 +9,7 @@ import polars
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.explanations.tree_values import tree_values, trees_of
+from rankpolicy.explanations.exact_values import tree_values, trees_of
 from rankpolicy.rankers import RANKERS
 
 NUM_FEATURES = 8

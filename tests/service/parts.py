@@ -15,11 +15,11 @@ from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking, ShownList
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.learning.live import LivePolicies
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.journal import Done, Journal, Piece, Work
-from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.stored_versions import policy_of_version, stored_settings
+from rankpolicy.service.policies.policy_settings import policy_of_version, stored_settings
 
 WINDOW = 1_000_000
 BANDIT = {"kind": "bandit", "bandit": "mp-ts"}

@@ -15,7 +15,7 @@ from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.replay import replay, replay_choices
 from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.types import RankPolicyError
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker

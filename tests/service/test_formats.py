@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from rankpolicy.service.domain.keys import new_key
-from rankpolicy.service.log.postgres.schema import FORMAT as POSTGRES_FORMAT
+from rankpolicy.service.log.postgres import FORMAT as POSTGRES_FORMAT
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore, schema
 from rankpolicy.service.log.sqlite.schema import APPLICATION, FORMAT

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
-from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.replay import replay
 from tests.service.parts import policy_of
 from tests.service.postgres.cluster import Cluster, running_cluster
@@ -31,7 +31,7 @@ import asyncio, itertools, os, sys, threading
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.journal import Journal
-from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.writer import Writer
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 

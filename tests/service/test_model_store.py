@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import Application
 from rankpolicy.service.log.replay import replay
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.service.ranking_service import RankingService
 from tests.service.parts import HandClock
 

@@ -10,7 +10,7 @@ from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.replay import replay, replay_choices
 from rankpolicy.service.log.sqlite import SqliteStore
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker
 from tests.service.test_http import client_of, post
 from tests.waits import wait_until

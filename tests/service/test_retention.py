@@ -10,7 +10,7 @@ from rankpolicy.service.log import retention
 from rankpolicy.service.log.replay import replay, replay_choices
 from rankpolicy.service.log.retention import delete_before, delete_older_than
 from rankpolicy.service.log.sqlite import SqliteStore
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, Parts, click, events
 from tests.service.test_http import client_of, post

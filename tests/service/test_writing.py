@@ -22,7 +22,7 @@ from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore, database_file
 from rankpolicy.service.log.writer import Writer
-from rankpolicy.service.log.writer_messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
+from rankpolicy.service.log.writer_process import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, click, events, live_policies, policy_of, ranked, request_of
 from tests.waits import LONGEST_WAIT, wait_until

@@ -36,7 +36,7 @@ def test_unknown_users():
 def test_the_figure_has_all_cells():
     pytest.importorskip("matplotlib")
     from rankpolicy.reports import figures
-    from rankpolicy.reports.robustness_figure import robustness_figure
+    from rankpolicy.reports.simulation_figures import robustness_figure
 
     matrix = robustness_matrix(["dcm-ts", "random"], users=["dcm", "pbm"], num_steps=50, num_runs=1, num_draws=1)
     text = figures.svg(robustness_figure(matrix, title="t"), "label")
@@ -48,7 +48,7 @@ def test_numbers_on_cells_have_enough_contrast():
     pytest.importorskip("matplotlib")
     from matplotlib.colors import to_rgb
 
-    from rankpolicy.reports.robustness_figure import _luminance, robustness_figure
+    from rankpolicy.reports.simulation_figures import _luminance, robustness_figure
 
     matrix = robustness_matrix(["dcm-ts", "random"], users=["dcm", "pbm"], num_steps=50, num_runs=1, num_draws=1)
     axes = robustness_figure(matrix, title="t").axes[0]

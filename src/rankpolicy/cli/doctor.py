@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import print_json
-from rankpolicy.cli.support.terminal import show, show_table, styled
+from rankpolicy.cli.support.output import print_json, show, show_table, styled
 from rankpolicy.kernels import HAS_TRITON, TRITON_SWITCH, triton_is_on
 from rankpolicy.optional import how_to_install
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus

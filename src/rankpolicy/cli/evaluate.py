@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import check_per_query, note, print_json, write_frame
-from rankpolicy.cli.support.terminal import show, show_table
+from rankpolicy.cli.support.output import check_per_query, note, print_json, show, show_table, write_frame
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

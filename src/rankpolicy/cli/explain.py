@@ -39,9 +39,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import facts_of_file, note_if_slow, write_frame
+from rankpolicy.cli.support.output import facts_of_file, note_if_slow, show, show_table, write_frame
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import check_can_write, note, print_json
-from rankpolicy.cli.support.terminal import show
+from rankpolicy.cli.support.output import check_can_write, note, print_json, show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
 

@@ -22,9 +22,8 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.catalog import KINDS, Described, describe
-from rankpolicy.cli.support.output import print_json
+from rankpolicy.cli.support.output import console, print_json, show
 from rankpolicy.cli.support.run import plain_for_json
-from rankpolicy.cli.support.terminal import console, show
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

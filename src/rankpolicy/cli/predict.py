@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import check_can_write, print_json, write_frame
-from rankpolicy.cli.support.terminal import show
+from rankpolicy.cli.support.output import check_can_write, print_json, show, write_frame
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write
 

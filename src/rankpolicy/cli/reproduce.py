@@ -34,9 +34,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import csv_text, facts_of_file, images, print_json
+from rankpolicy.cli.support.output import csv_text, facts_of_file, images, print_json, show, show_table, styled
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.cli.support.terminal import show, show_table, styled
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

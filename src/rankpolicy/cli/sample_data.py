@@ -16,8 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import csv_text, print_json
-from rankpolicy.cli.support.terminal import show
+from rankpolicy.cli.support.output import csv_text, print_json, show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write
 

@@ -43,10 +43,9 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.method_settings import parse_methods
-from rankpolicy.cli.support.output import csv_text, facts_of_file, images, note, note_if_slow
+from rankpolicy.cli.support.output import csv_text, facts_of_file, images, note, note_if_slow, show_table
 from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.cli.support.simulated_users import UserOptions, simulation_problems
-from rankpolicy.cli.support.terminal import show_table
 
 if TYPE_CHECKING:
     from rankpolicy.simulation import Problem, Simulation
@@ -133,7 +132,7 @@ def _bounds(problems: list[Problem], steps: Any) -> dict[str, Any]:
 
 
 def _files(mean: Simulation, bounds: dict[str, Any], *, log_axis: bool) -> Files:
-    from rankpolicy.reports.regret_figure import regret_figure
+    from rankpolicy.reports.simulation_figures import regret_figure
 
     title = mean.problems[0].name if len(mean.problems) == 1 else f"mean over {len(mean.problems)} queries"
     figure = regret_figure(mean, title=title, log_axis=log_axis, theory=bounds)

@@ -43,12 +43,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.chosen_aim import AimOptions
 from rankpolicy.cli.support.method_settings import parse_by_method, parse_methods
-from rankpolicy.cli.support.output import csv_text, images
+from rankpolicy.cli.support.output import csv_text, images, show, show_table
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.cli.support.terminal import show, show_table
-from rankpolicy.cli.support.tradeoff_data import GroupColumns, TradeoffData, read_tradeoff_data
+from rankpolicy.cli.support.tradeoff_data import AimOptions, GroupColumns, TradeoffData, read_tradeoff_data
 
 if TYPE_CHECKING:
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff

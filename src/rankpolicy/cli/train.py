@@ -46,11 +46,11 @@ from rankpolicy.cli.support.output import (
     note,
     note_if_slow,
     print_json,
+    show,
     write_file,
 )
 from rankpolicy.cli.support.run import Run, record_next_to
 from rankpolicy.cli.support.run_file import read_run_file, settings_in_run_file
-from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
 

@@ -40,9 +40,8 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings, unfitted_ranker
-from rankpolicy.cli.support.output import facts_of_file
+from rankpolicy.cli.support.output import facts_of_file, show
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.cli.support.terminal import show
 from rankpolicy.interruption import interruption_left_to_caller
 from rankpolicy.types import RankPolicyError
 

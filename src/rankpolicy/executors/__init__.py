@@ -6,9 +6,13 @@ from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
     from rankpolicy.executors.chosen import EXECUTORS as EXECUTORS, make_executor as make_executor, opened as opened
-    from rankpolicy.executors.executor import Executor as Executor, Shared as Shared
+    from rankpolicy.executors.executor import (
+        Executor as Executor,
+        Serial as Serial,
+        Shared as Shared,
+        Threads as Threads,
+    )
     from rankpolicy.executors.local_processes import Processes as Processes
     from rankpolicy.executors.ray_cluster import Ray as Ray
-    from rankpolicy.executors.same_process import Serial as Serial, Threads as Threads
 
 __getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

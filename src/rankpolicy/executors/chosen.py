@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rankpolicy.declarations.arguments import checked_kinds
-from rankpolicy.executors.executor import Executor
+from rankpolicy.executors.executor import Executor, Serial, Threads
 from rankpolicy.executors.local_processes import Processes
 from rankpolicy.executors.ray_cluster import Ray
-from rankpolicy.executors.same_process import Serial, Threads
 from rankpolicy.types import RankPolicyError, unknown_name
 
 EXECUTORS: dict[str, type[Executor]] = {executor.name: executor for executor in (Serial, Threads, Processes, Ray)}

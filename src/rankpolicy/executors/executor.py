@@ -1,16 +1,19 @@
-"""The face of all executors, and the shared values that a worker keeps between tasks."""
+"""The face of all executors, the shared values that a worker keeps between tasks, and tasks in this process or its threads."""
 
 from __future__ import annotations
 
 import pickle
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, final
 
 from rankpolicy.declarations.arguments import whole_number
-from rankpolicy.threads import usable_cpus
+from rankpolicy.interruption import interruption_left_to_caller
+from rankpolicy.threads import one_thread_each, usable_cpus
 from rankpolicy.types import RankPolicyError
 
 Task = TypeVar("Task")
@@ -166,3 +169,73 @@ def kept(key: str, load: Callable[[], Any], unpack: Callable[[Any], Any]) -> Any
     while len(_kept) > _LEAST_VALUES and sum(num_bytes for num_bytes, _ in _kept.values()) > _MOST_BYTES:
         del _kept[next(iter(_kept))]
     return _kept[key][1]
+
+
+@final
+class Serial(Executor):
+    """One task after the other, in this process. Kernels may use all cores; torch uses one, as in workers, so results are the same."""
+
+    name = "serial"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def as_finished(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Generator[tuple[int, Result], None, None]:
+        for number, task in enumerate(tasks):
+            with _one_torch_thread(), interruption_left_to_caller():
+                result = function(task)
+            yield number, result
+
+    def __repr__(self) -> str:
+        return "Serial()"
+
+
+@final
+class Threads(Executor):
+    """Tasks in threads of this process: for compiled functions, which run side by side; Python code would wait for each other.
+
+    Parameters
+    ----------
+    jobs
+        Number of threads; None: as many as there are cores.
+    """
+
+    name = "threads"
+
+    def as_finished(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Generator[tuple[int, Result], None, None]:
+        num_threads = min(self.jobs, len(tasks))
+        if num_threads <= 1:
+            yield from Serial().as_finished(function, tasks)
+            return
+        with ThreadPoolExecutor(num_threads) as pool:
+            numbers: dict[Future[Any], int] = {
+                pool.submit(_alone, function, task): number for number, task in enumerate(tasks)
+            }
+            try:
+                for future in as_completed(numbers):
+                    yield numbers[future], future.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _alone(function: Callable[[Task], Result], task: Task) -> Result:
+    with one_thread_each():
+        return function(task)
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    torch = sys.modules.get("torch")
+    if torch is None:  # the tasks do not use it: what trains has loaded it
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, final
 
 from rankpolicy.declarations.arguments import whole_number
-from rankpolicy.executors.executor import Executor, Result, Shared, Task, Value, kept, written
-from rankpolicy.executors.same_process import Serial
+from rankpolicy.executors.executor import Executor, Result, Serial, Shared, Task, Value, kept, written
 from rankpolicy.types import RankPolicyError
 
 

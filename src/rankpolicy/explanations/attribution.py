@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.arguments import seeded, whole_number
+from rankpolicy.explanations.exact_values import linear_values, tree_values, trees_of
 from rankpolicy.explanations.explained_items import dataset_to_explain, find_item, names_of, shown_features, shown_means
 from rankpolicy.explanations.explanation import Explanation
 from rankpolicy.explanations.item_value import ItemValue, check_of
-from rankpolicy.explanations.linear_values import linear_values
 from rankpolicy.explanations.shapley import ShapleyValues, enumerated_shapley, sampled_shapley
-from rankpolicy.explanations.tree_values import tree_values, trees_of
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -126,7 +126,7 @@ class Explanation:
         max_features
             How many features have a bar of their own; the others share one.
         """
-        from rankpolicy.explanations.figures import drawn, waterfall
+        from rankpolicy.explanations.report import drawn, waterfall
 
         whole_number("max_features", max_features, at_least=1)
         return drawn(

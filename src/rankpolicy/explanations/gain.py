@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.declarations.arguments import checked_level, seeded
+from rankpolicy.explanations.exact_values import Split, trees_of
 from rankpolicy.explanations.importance import FeatureImportance
-from rankpolicy.explanations.tree_values import Split, trees_of
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

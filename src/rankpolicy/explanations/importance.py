@@ -97,7 +97,7 @@ class FeatureImportance:
         max_features
             How many features to draw.
         """
-        from rankpolicy.explanations.figures import drawn, importance_bars
+        from rankpolicy.explanations.report import drawn, importance_bars
 
         whole_number("max_features", max_features, at_least=1)
         return drawn(

@@ -10,7 +10,7 @@ import numpy as np
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.reports import figures
 from rankpolicy.reports.html import report
-from rankpolicy.reports.log_ticks import use_readable_log_ticks
+from rankpolicy.reports.readable_labels import use_readable_log_ticks
 from rankpolicy.reports.run_record import RunRecord
 
 SPREAD = 0.3  # in ranks: width over which the intervals of several methods are drawn side by side

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.optional import require
-from rankpolicy.reports.log_ticks import use_readable_log_ticks
-from rankpolicy.reports.point_labels import label_points
+from rankpolicy.reports.readable_labels import label_points, use_readable_log_ticks
 
 # Okabe & Ito 2008: distinguishable with colour vision deficiencies. Pages replace them by their own c0 to c5.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

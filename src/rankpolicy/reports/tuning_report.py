@@ -10,7 +10,7 @@ from typing import Any
 from rankpolicy.experiments.tuning.trial import Trial, Tuned
 from rankpolicy.reports.figures import INK, PALETTE, new_figure, style, svg
 from rankpolicy.reports.html import report
-from rankpolicy.reports.log_ticks import use_readable_log_ticks
+from rankpolicy.reports.readable_labels import use_readable_log_ticks
 from rankpolicy.reports.run_record import RunRecord
 
 _LOOKS = {"complete": (PALETTE[0], "o", "complete"), "stopped": (PALETTE[4], "v", "stopped early")}

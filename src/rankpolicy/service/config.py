@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from rankpolicy.declarations.settings import check_settings, documented, setting, setting_names
 from rankpolicy.files import checked_file
 from rankpolicy.service.domain.routing import SPLIT
-from rankpolicy.service.log.locations import is_url
-from rankpolicy.service.policies.compound import policy_of_table
+from rankpolicy.service.log import is_url
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.policy_settings import policy_of_table, stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.service.policies.stored_versions import stored_settings
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rankpolicy.service.client import Client
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import ServiceError
-from rankpolicy.service.log.locations import is_url, open_store
+from rankpolicy.service.log import is_url, open_store
 from rankpolicy.types import RankPolicyError
 
 CUTOFF = 5

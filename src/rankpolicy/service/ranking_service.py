@@ -27,12 +27,12 @@ from rankpolicy.service.domain.records import NewEvents, NewRanking, Ordered, Po
 from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
 from rankpolicy.service.learning.job_process import run_job
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.journal import Done, Journal
-from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.retention import delete_older_than
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.writer import Writer
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

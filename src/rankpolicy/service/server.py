@@ -15,7 +15,7 @@ from rankpolicy.heap import give_back_code
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
 from rankpolicy.service.json_log import AccessLog, log_everything_as_json, log_line
-from rankpolicy.service.log.locations import is_url, open_store
+from rankpolicy.service.log import is_url, open_store
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 IDLE_SECONDS = 30

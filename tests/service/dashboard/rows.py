@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedList
+from rankpolicy.service.dashboard.log_follower import EventRow, ListRow, LoggedList
 from rankpolicy.service.domain.records import PolicyVersion
 
 VERSIONS = {

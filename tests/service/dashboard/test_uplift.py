@@ -9,7 +9,7 @@ import pytest
 
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.dashboard.click_rates import UNCOVERED
-from rankpolicy.service.dashboard.log_rows import events_between, lists_between
+from rankpolicy.service.dashboard.log_follower import events_between, lists_between
 from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.site import _response

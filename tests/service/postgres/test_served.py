@@ -10,7 +10,7 @@ from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http import Application
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log import open_store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 from tests.waits import wait_until

@@ -10,7 +10,7 @@ import pytest
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.ranking_service import RankingService

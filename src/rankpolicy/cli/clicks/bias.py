@@ -31,9 +31,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import csv_text, facts_of_file, note_if_slow
+from rankpolicy.cli.support.output import csv_text, facts_of_file, note_if_slow, show, show_table
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -31,9 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import facts_of_file, note, note_if_slow
+from rankpolicy.cli.support.output import facts_of_file, note, note_if_slow, show, show_table, styled
 from rankpolicy.cli.support.run import Files, Run, RunWithoutSeed
-from rankpolicy.cli.support.terminal import show, show_table, styled
 
 if TYPE_CHECKING:
     from rich.text import Text

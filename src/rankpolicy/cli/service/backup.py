@@ -34,7 +34,7 @@ def backup(
     of random lists, so keep it as safe as the original.
     """
     need_serve()
-    from rankpolicy.service.log.locations import is_url
+    from rankpolicy.service.log import is_url
     from rankpolicy.service.log.sqlite.backup import back_up
 
     if is_url(db):

@@ -39,7 +39,7 @@ def need_serve() -> None:
 
 def check_is_there(db: str) -> None:
     """Refuse a file that is not there."""
-    from rankpolicy.service.log.locations import is_url
+    from rankpolicy.service.log import is_url
 
     if not is_url(db) and not Path(db).is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
@@ -49,7 +49,7 @@ def check_is_there(db: str) -> None:
 def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[Store]:
     """The database in a file, made where it may be missing, or at the URL of PostgreSQL; ``role`` as ``SqliteStore`` has it."""
     need_serve()
-    from rankpolicy.service.log.locations import open_store
+    from rankpolicy.service.log import open_store
 
     if must_exist:
         check_is_there(db)

@@ -38,9 +38,8 @@ from typing import Annotated, Any
 import typer
 
 from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
-from rankpolicy.cli.support.output import facts_of_file
+from rankpolicy.cli.support.output import facts_of_file, show
 from rankpolicy.cli.support.run import RunWithoutSeed
-from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 
 

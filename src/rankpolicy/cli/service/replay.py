@@ -15,8 +15,7 @@ import typer
 
 from rankpolicy.cli.service.database import Db, opened
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.output import print_json
-from rankpolicy.cli.support.terminal import show, show_table
+from rankpolicy.cli.support.output import print_json, show, show_table
 
 if TYPE_CHECKING:
     from rankpolicy.service.log.replay import ReplayedChoices, ReplayedPolicy
@@ -36,7 +35,7 @@ def replay(
     """
     with opened(db, role="reader") as store:
         from rankpolicy.service.log.replay import replay as replay_log, replay_choices
-        from rankpolicy.service.policies.stored_versions import policy_of_version
+        from rankpolicy.service.policies.policy_settings import policy_of_version
 
         rows = store.check()
         choices = replay_choices(store)

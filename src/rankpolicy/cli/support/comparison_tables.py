@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankpolicy.cli.support.output import note
-from rankpolicy.cli.support.terminal import show, show_table, styled
+from rankpolicy.cli.support.output import note, show, show_table, styled
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""What a verb gives: results on stdout (only JSON there with ``--json``), messages on stderr, and files."""
+"""What a verb gives: results and tables on stdout (only JSON there with ``--json``), messages on stderr, and files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from rankpolicy.writing import atomic_write, checked_target, is_special
 
 if TYPE_CHECKING:
     import polars
+    from rich.console import Console
+    from rich.text import Text
 
     from rankpolicy.data import RankingDataset
 
+
 TABLE_SUFFIXES = (".csv", ".parquet")
+WIDTH_OF_FILES = 140
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -165,3 +169,43 @@ def facts_of_datasets(path: str, datasets: Mapping[str, RankingDataset]) -> dict
         role: {"path": path, "sha256": fingerprint(cut), "queries": cut.num_queries, "items": cut.num_items}
         for role, cut in datasets.items()
     }
+
+
+def console() -> Console:
+    """The console that tables are drawn on; wide when stdout is a file, so that rows are not broken."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+
+
+def show(text: str, *, dim: bool = False, soft_wrap: bool = False) -> None:
+    """Print a text on stdout as it is, square brackets included."""
+    console().print(text, style="dim" if dim else None, markup=False, soft_wrap=soft_wrap)
+
+
+def show_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    numbers_from: int | None = 1,
+    title: str | None = None,
+) -> None:
+    """Draw a table on stdout; columns from ``numbers_from`` on are aligned to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, title=title)
+    for index, name in enumerate(header):
+        is_number = numbers_from is not None and index >= numbers_from
+        table.add_column(Text(name), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console().print(table)
+
+
+def styled(text: str, style: str) -> Text:
+    """A text in a style of rich, such as "bold" or "red"."""
+    from rich.text import Text
+
+    return Text(text, style=style)

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankpolicy.cli.support.options import Json, NotRandom, Seed
-from rankpolicy.cli.support.output import json_text, made_directory, note, print_json, write_file
-from rankpolicy.cli.support.terminal import show
+from rankpolicy.cli.support.output import json_text, made_directory, note, print_json, show, write_file
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.splits import split_queries
 from rankpolicy.declarations.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.executors import Executor, opened
-from rankpolicy.experiments.tuning.halving import cutoffs
 from rankpolicy.experiments.tuning.space import checked_space, default_space, described
 from rankpolicy.experiments.tuning.study import Study, trial_seed
-from rankpolicy.experiments.tuning.trial import Trial, TrialTask, Tuned, run_trial, trial_ranker
+from rankpolicy.experiments.tuning.trial import Trial, TrialTask, Tuned, cutoffs, run_trial, trial_ranker
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -19,21 +19,20 @@ from starlette.routing import BaseRoute, Route
 
 from rankpolicy.reports.html import environment, rendered
 from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
-from rankpolicy.service.dashboard.log_follower import LogFollower
-from rankpolicy.service.dashboard.log_rows import ListRow, list_at
+from rankpolicy.service.dashboard.log_follower import ListRow, LogFollower, list_at
 from rankpolicy.service.dashboard.overview import alarms_of, overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import LONGEST, RankRequest
-from rankpolicy.service.host import disk_bytes
 from rankpolicy.service.http.access import KEY_ID, LOCAL, Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
+from rankpolicy.service.http.metrics import disk_bytes
 from rankpolicy.service.http.routes import served_policies
 from rankpolicy.service.learning.promotion import promote_version, rollback
-from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log import open_store
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.dashboard.click_rates import ratio_with_interval, weights_of_random
-from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedRequest
+from rankpolicy.service.dashboard.log_follower import EventRow, ListRow, LoggedRequest
 from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
 from rankpolicy.service.domain.messages import CLICK

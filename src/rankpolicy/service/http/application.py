@@ -14,7 +14,6 @@ from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventsAnswer, NewEvent, RankRequest
-from rankpolicy.service.host import host_gauges
 from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.answers import (
     ENCODER,
@@ -30,7 +29,7 @@ from rankpolicy.service.http.answers import (
     send_answer,
 )
 from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
-from rankpolicy.service.http.metrics import Metrics
+from rankpolicy.service.http.metrics import Metrics, host_gauges
 from rankpolicy.service.http.openapi import POSTED, READ
 from rankpolicy.service.http.routes import routed_application
 from rankpolicy.service.json_log import AccessLog

@@ -18,8 +18,8 @@ from rankpolicy.service.learning.off_policy_evidence import (
 )
 from rankpolicy.service.learning.promotion import checked_candidate, serving_version
 from rankpolicy.service.log.store import Store
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 

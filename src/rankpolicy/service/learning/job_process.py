@@ -55,7 +55,7 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
 
     from rankpolicy.service.domain.clock import Clock
     from rankpolicy.service.domain.messages import Evaluate
-    from rankpolicy.service.log.locations import open_store
+    from rankpolicy.service.log import open_store
 
     store = open_store(job["db"], role="keys", check="none")
     try:

@@ -21,8 +21,8 @@ from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered, PolicyVersion, Snapshot
 from rankpolicy.service.domain.routing import Routing, by_number
 from rankpolicy.service.log.store import Store
+from rankpolicy.service.policies.policy_settings import models_of, policy_of_version
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.service.policies.stored_versions import models_of, policy_of_version
 from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError, unknown_name
 

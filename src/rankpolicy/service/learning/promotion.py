@@ -11,7 +11,7 @@ from rankpolicy.service.domain.records import PolicyVersion
 from rankpolicy.service.domain.routing import by_number
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.members import SERVED
-from rankpolicy.service.policies.stored_versions import policy_of_content
+from rankpolicy.service.policies.policy_settings import policy_of_content
 from rankpolicy.types import RankPolicyError, unknown_name
 
 MOST_MODEL_BYTES = 64 << 20

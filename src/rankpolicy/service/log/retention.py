@@ -12,7 +12,7 @@ from rankpolicy.service.learning.live import LESSONS_AT_ONCE, LivePolicy
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.transaction import LOG
 from rankpolicy.service.policies.members import SERVED
-from rankpolicy.service.policies.stored_versions import policy_of_version
+from rankpolicy.service.policies.policy_settings import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 _LONGEST_SILENCE = """

@@ -13,7 +13,7 @@ from functools import partial
 from rankpolicy.service.child_process import module_command, module_environment
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.log.writer_messages import ENCODER, Incoming, Order, committed_in, framed
+from rankpolicy.service.log.writer_process import ENCODER, Incoming, Order, committed_in, framed
 
 # Seconds after which a process that does not answer is killed, so that somebody else does; databases give up much sooner.
 LONGEST_ORDER = 120.0

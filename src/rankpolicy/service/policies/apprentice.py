@@ -12,7 +12,7 @@ import numpy as np
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
-from rankpolicy.service.policies.compound import made_members, packed, unpacked
+from rankpolicy.service.policies.policy_settings import made_members, packed, unpacked
 from rankpolicy.service.policies.stateless import GivenOrder
 
 _MAGIC = b"apprentice 1\n"

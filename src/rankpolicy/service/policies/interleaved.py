@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
-from rankpolicy.service.policies.compound import made_members, packed, unpacked
+from rankpolicy.service.policies.policy_settings import made_members, packed, unpacked
 from rankpolicy.service.policies.served_policy import ServedPolicy
 
 _MAGIC = b"interleaved 1\n"

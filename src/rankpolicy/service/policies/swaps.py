@@ -12,7 +12,7 @@ import numpy as np
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
-from rankpolicy.service.policies.compound import made_members
+from rankpolicy.service.policies.policy_settings import made_members
 from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, Steps
 from rankpolicy.types import RankPolicyError
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.log.sqlite.database_file import connect, import_apsw
-from rankpolicy.service.log.sqlite.new_file import new_file
+from rankpolicy.service.log.sqlite.database_file import connect, import_apsw, new_file
 from rankpolicy.service.log.sqlite.store import SqliteStore
 from rankpolicy.types import RankPolicyError
 

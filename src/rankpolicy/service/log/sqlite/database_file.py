@@ -6,14 +6,14 @@ import fcntl
 import os
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.row_hashes import row_hash
-from rankpolicy.service.log.sqlite.new_file import new_file
 from rankpolicy.service.log.sqlite.schema import APPLICATION, CONVERSIONS, FORMAT, SCHEMA
 from rankpolicy.service.log.store import check_format
 from rankpolicy.types import MissingDependencyError, RankPolicyError
@@ -23,6 +23,34 @@ _LOCK_SECONDS = 2.0  # how long a server that starts waits for one that was kill
 _TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
 # Before it, two connections that reset the write-ahead log at the same moment can damage the database.
 OLDEST_SQLITE = (3, 51, 3)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """An empty file to be filled, which gets its name and is on disk at the end; one that came meanwhile is a FileExistsError."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    _drop(unfinished)
+    try:
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield unfinished
+        _sync(unfinished)
+        os.link(unfinished, path)  # unlike a rename, this does not replace a file that came meanwhile
+        _sync(path.parent)
+    finally:
+        _drop(unfinished)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _drop(unfinished: Path) -> None:
+    for ending in ("", "-journal", "-wal", "-shm"):  # a database has these
+        Path(f"{unfinished}{ending}").unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=1)

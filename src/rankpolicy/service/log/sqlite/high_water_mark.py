@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.sqlite.new_file import new_file
+from rankpolicy.service.log.sqlite.database_file import new_file
 
 COUNTED = ("entries of the log", "lines of the audit", "changes")
 _SLOT = struct.Struct("<Q8s")  # a number and its hash, in one sector of the disk

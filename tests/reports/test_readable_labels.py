@@ -3,7 +3,7 @@ import re
 import matplotlib.figure
 import pytest
 
-from rankpolicy.reports.log_ticks import round_numbers, use_readable_log_ticks
+from rankpolicy.reports.readable_labels import round_numbers, use_readable_log_ticks
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.open_lists import OpenLists
-from rankpolicy.service.log.postgres.schema import FORMAT, SCHEMA
-from rankpolicy.service.log.postgres.tables import PostgresTables, with_marks
+from rankpolicy.service.log.sqlite import schema as sqlite_schema
 from rankpolicy.service.log.store import LESSONS, Store, check_format
-from rankpolicy.service.log.transaction import Transaction
+from rankpolicy.service.log.tables import Tables
+from rankpolicy.service.log.transaction import Row, Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
+FORMAT = 1
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds after a failure to connect, doubled with each
 # A host that vanishes says no goodbye: without these, reading from it ends after a quarter of an hour or never. The URL may say otherwise.
@@ -28,6 +30,50 @@ _TIMEOUTS = {
     "tcp_user_timeout": "20000",
 }
 _FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
+
+# PostgreSQL has checksums of pages; rows of these tables, which are no part of the log, carry no hash.
+_WITHOUT_HASH = re.compile(r"(CREATE TABLE (?:meta|audit|keys|pending|parked) [^;]*?),\s*row_hash BLOB NOT NULL")
+_TYPES = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "TEXT": 'TEXT COLLATE "C"', " STRICT, WITHOUT ROWID": "", " STRICT": ""}
+_LOG_END = """
+CREATE TABLE log_end (is_it BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (is_it), seq BIGINT NOT NULL, stamp BIGINT NOT NULL);
+INSERT INTO log_end (seq, stamp) VALUES (0, 0);
+"""
+
+
+def _translated(schema: str) -> str:
+    schema = _WITHOUT_HASH.sub(r"\1", schema)
+    for sqlite_word, word in _TYPES.items():
+        schema = schema.replace(sqlite_word, word)
+    return re.sub(r"(CREATE TABLE audit \(\s*number BIGINT)", r"\1 GENERATED ALWAYS AS IDENTITY", schema)
+
+
+SCHEMA = _LOG_END + _translated(sqlite_schema.SCHEMA)
+
+
+class PostgresTables(Tables):
+    """The tables of one database."""
+
+    is_in = "= ANY(?)"
+
+    def _execute(self, statement: str, *values: Any) -> Any:
+        return self._connection.execute(with_marks(statement), values)
+
+    def _list(self, values: Collection[Any]) -> list[Any]:
+        return list(values)
+
+    def _insert(self, table: str, rows: Sequence[Row]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
+
+    def _update_clicks(self, rows: Sequence[Row]) -> None:
+        with self._connection.cursor() as cursor:
+            changed = [(clicks, seq) for seq, _, clicks in rows]
+            cursor.executemany("UPDATE pending SET clicks = %s WHERE ranking_seq = %s", changed)
+
+
+def with_marks(statement: str) -> str:
+    """A statement with psycopg's marks in place of ``?``."""
+    return statement.replace("?", "%s")
 
 
 class PostgresStore(Store):
