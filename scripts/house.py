@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 50_800,
-    "modules": 571,
+    "lines of code": 50_650,
+    "modules": 558,
     "modules in the largest folder": 20,
     "functions over 60 lines": 32,
     "vague names, %": 0.55,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -78,6 +78,17 @@ def unknown_name(kind: str, name: object, known: Iterable[str], *, also: Iterabl
     close = difflib.get_close_matches(str(name).lower(), [*names, *also], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
+
+
+def check_name(kind: str, name: str | None, known: Collection[str], *, within: str = "") -> None:
+    """Refuse a name that does not exist, with ``within`` in front of the message; None is no name.
+
+    >>> check_name("policy", "serch", ["search"], within="retrain: ")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: retrain: Unknown policy 'serch'. Did you mean 'search'? Known: search.
+    """
+    if name is not None and name not in known:
+        raise RankPolicyError(f"{within}{unknown_name(kind, name, known)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

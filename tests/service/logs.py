@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.domain.messages import NewEvent, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import NewEvents, NewRanking, ShownList
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.learning.live import LivePolicies
 from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import live_policies

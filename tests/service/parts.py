@@ -11,8 +11,8 @@ from typing import Any
 
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.domain.messages import Item, NewEvent, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking, ShownList
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.learning.live import LivePolicies
 from rankpolicy.service.log import open_store

@@ -9,8 +9,8 @@ import pytest
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.messages import Item, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.replay import replay, replay_choices
 from rankpolicy.service.log.sqlite import SqliteStore

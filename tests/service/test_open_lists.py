@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.log.open_lists import OpenLists
+from rankpolicy.service.log.tables import OpenLists
 from tests.service.parts import BANDIT, Parts, click, events
 from tests.service.test_replay import live_for_a_while
 

@@ -10,8 +10,8 @@ import torch
 import rankpolicy as rp
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.domain.messages import Item, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.policies import SERVED
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import request_of

@@ -7,7 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.service.domain.messages import Item, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.learning.retrain import training_data
 from rankpolicy.service.log.export import REQUEST, export_log
 from rankpolicy.service.log.sqlite import SqliteStore

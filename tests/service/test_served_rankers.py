@@ -8,8 +8,8 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.service.domain.messages import Item, RankRequest
-from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Ordered
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.learning.live import LivePolicy
 from rankpolicy.service.policies import SERVED
 from rankpolicy.types import RankPolicyError

@@ -36,13 +36,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
-from rankpolicy.cli.support.comparison_tables import show_comparison
 from rankpolicy.cli.support.method_settings import parse_methods
-from rankpolicy.cli.support.output import check_per_query, facts_of_datasets, facts_of_file, write_frame
+from rankpolicy.cli.support.output import (
+    check_per_query,
+    facts_of_datasets,
+    facts_of_file,
+    note,
+    show,
+    show_table,
+    styled,
+    write_frame,
+)
 from rankpolicy.cli.support.run import Run
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from rankpolicy.data import Fold
     from rankpolicy.evaluation import MetricTable
     from rankpolicy.experiments import Comparison
@@ -85,8 +95,7 @@ def compare(
     measures = parse_metrics(metrics, measured_by)
     named = parse_methods(methods, variant, settings, RANKERS)
     runs = _parsed_runs(run_files or [], named.classes)
-    if baseline is not None and baseline not in {*named.classes, *runs}:
-        raise RankPolicyError(unknown_name("method or run in --baseline:", baseline, [*named.classes, *runs]))
+    check_name("method or run in --baseline:", baseline, [*named.classes, *runs])
     check_per_query(per_query, inputs={"--data": data} | {f"--run {name}": path for name, path in runs.items()})
     run.make_directory(out)
     chosen_folds = _folds(data, folds, run.seed, columns)
@@ -157,3 +166,56 @@ def _folds(data: Path, num_folds: int, seed: int, columns: options.Columns) -> l
         train, valid = split_queries(remaining, (0.75, 0.25), random_state=seed)
         folds.append(Fold(name=f"Fold{number}", train=train, valid=valid, test=test))
     return folds
+
+
+def show_comparison(comparison: Comparison, per_query: Path | None = None) -> None:
+    """Print a comparison on stdout, and where the metrics of every query are."""
+    from rankpolicy.reports.comparison_report import chosen_settings
+
+    _show_metrics(comparison)
+    if comparison.significance:
+        _show_significance(comparison)
+    show(str(comparison.conventions), dim=True)
+    for method in comparison.methods:
+        for text in chosen_settings(comparison, method):
+            show(f"{method}: {text}", dim=True)
+    if per_query is not None:
+        note(f"metrics of {sum(map(len, comparison.tables[comparison.methods[0]]))} queries: {per_query}")
+
+
+def _show_metrics(comparison: Comparison) -> None:
+    from rankpolicy.reports.comparison_report import mean_text
+
+    num_folds, num_queries = len(comparison.fold_names), sum(map(len, comparison.tables[comparison.methods[0]]))
+    over = (
+        f"mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "mean over test queries"
+    )
+    best = {metric: comparison.best_method(metric) for metric in comparison.metrics}
+    rows: list[list[str | Text]] = [
+        [
+            method,
+            *(
+                styled(mean_text(comparison, method, metric), "bold" if best[metric] == method else "")
+                for metric in comparison.metrics
+            ),
+        ]
+        for method in comparison.methods
+    ]
+    show_table(("method", *comparison.metrics), rows)
+    show(f"{over}; {num_queries} test queries", dim=True)
+
+
+def _show_significance(comparison: Comparison) -> None:
+    from rankpolicy.reports.comparison_report import adjustment, p_text
+
+    reference = comparison.baseline or comparison.best_method(comparison.metrics[0])
+    tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
+    rows = []
+    for method in comparison.methods:
+        for metric in comparison.metrics if method != reference else ():
+            paired = [p for p in comparison.significance if {p.a, p.b} == {method, reference} and p.metric == metric]
+            difference = paired[0].difference if paired[0].a == method else -paired[0].difference
+            p_values = {p.test: p_text(p.p_holm) for p in paired}
+            rows.append([method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests)])
+    show_table((f"against {reference}", "metric", "difference", *tests), rows, numbers_from=2)
+    show(adjustment(comparison), dim=True)

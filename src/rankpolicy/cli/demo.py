@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.compare import facts_of_folds
-from rankpolicy.cli.support.comparison_tables import show_comparison
+from rankpolicy.cli.compare import facts_of_folds, show_comparison
 from rankpolicy.cli.support.method_settings import parse_methods
 from rankpolicy.cli.support.output import note, note_if_slow, show, show_table
 from rankpolicy.cli.support.run import Run

@@ -36,7 +36,7 @@ import typer
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import csv_text, facts_of_file, images, print_json, show, show_table, styled
 from rankpolicy.cli.support.run import Files, Run
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
     from reproductions import Outcome, Target
@@ -70,8 +70,7 @@ def reproduce(
         return
     if not target:
         raise RankPolicyError(f"name what to run, one of: {', '.join(targets)}.")
-    if target not in targets:
-        raise RankPolicyError(unknown_name("target", target, targets))
+    check_name("target", target, targets)
     from rankpolicy.rankers.networks.network import usable_device
     from reproductions import Setup, judged
 

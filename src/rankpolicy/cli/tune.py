@@ -43,7 +43,7 @@ from rankpolicy.cli.support.method_settings import parse_assignments, parse_sett
 from rankpolicy.cli.support.output import facts_of_file, show
 from rankpolicy.cli.support.run import Files, Run
 from rankpolicy.interruption import interruption_left_to_caller
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
@@ -129,10 +129,8 @@ def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> d
     """The space to search; refused here, before anything is written."""
     from rankpolicy.experiments.tuning.space import checked_space, default_space
     from rankpolicy.experiments.tuning.tune import SCHEDULERS
-    from rankpolicy.types import unknown_name
 
-    if scheduler not in SCHEDULERS:
-        raise RankPolicyError(unknown_name("scheduler", scheduler, SCHEDULERS))
+    check_name("scheduler", scheduler, SCHEDULERS)
     space = parse_space(type(ranker), texts) if texts else default_space(ranker)
     checked_space(ranker, space)
     return space

@@ -9,7 +9,7 @@ from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.executors.executor import Executor, Serial, Threads
 from rankpolicy.executors.local_processes import Processes
 from rankpolicy.executors.ray_cluster import Ray
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 EXECUTORS: dict[str, type[Executor]] = {executor.name: executor for executor in (Serial, Threads, Processes, Ray)}
 
@@ -30,8 +30,7 @@ def make_executor(name: str, *, jobs: int | None = None, address: str | None = N
     >>> make_executor("processes", jobs=2)
     Processes(jobs=2)
     """
-    if name not in EXECUTORS:
-        raise RankPolicyError(unknown_name("executor", name, EXECUTORS))
+    check_name("executor", name, EXECUTORS)
     if address is not None and name != Ray.name:
         raise RankPolicyError(f"an address is that of a Ray cluster: it needs executor='ray'; got {name!r}.")
     if name == Ray.name:

@@ -7,12 +7,13 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.experiments.comparison import Comparison as Comparison, compare_rankers as compare_rankers
     from rankpolicy.experiments.directness import Directness as Directness, measure_directness as measure_directness
-    from rankpolicy.experiments.methods import MethodToRun as MethodToRun, methods_to_run as methods_to_run
     from rankpolicy.experiments.mixed_rewards import fit_best_mix as fit_best_mix, reward_mixes as reward_mixes
     from rankpolicy.experiments.selection import (
+        MethodToRun as MethodToRun,
         Selection as Selection,
         fit_best as fit_best,
         fit_best_of as fit_best_of,
+        methods_to_run as methods_to_run,
         settings_to_try as settings_to_try,
     )
     from rankpolicy.experiments.tradeoff import sweep_tradeoff as sweep_tradeoff

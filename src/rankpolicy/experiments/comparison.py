@@ -19,11 +19,10 @@ from rankpolicy.declarations.settings import plain
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
 from rankpolicy.executors import Executor, Shared, opened
-from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run
-from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
+from rankpolicy.experiments.selection import Methods, MethodToRun, Selection, fit_best, methods_to_run, settings_to_try
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
 from rankpolicy.optional import require
-from rankpolicy.types import Conventions, RankPolicyError, unknown_name
+from rankpolicy.types import Conventions, RankPolicyError, check_name
 
 if TYPE_CHECKING:
     import polars
@@ -214,8 +213,7 @@ def compare_rankers(
     for method in to_run.values():
         settings_to_try(method.ranker_class, method.settings)
     outside = _scores_of_runs(runs or {}, folds, methods=to_run)
-    if baseline is not None and baseline not in {*to_run, *outside}:
-        raise RankPolicyError(unknown_name("baseline", baseline, [*to_run, *outside]))
+    check_name("baseline", baseline, [*to_run, *outside])
     # With any scores: a metric that these labels do not allow is refused before the training.
     for fold in folds:
         evaluate(np.zeros(fold.test.num_items), fold.test, measures, conventions=conventions)

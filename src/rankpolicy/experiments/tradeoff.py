@@ -16,7 +16,7 @@ from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.declarations.values import shortest
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value, policy_values
 from rankpolicy.executors import Executor, opened
-from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
+from rankpolicy.experiments.selection import Methods, MethodToRun, methods_to_run, new_ranker
 from rankpolicy.experiments.tradeoff_curves import (
     BOUND,
     STRENGTH,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankpolicy.declarations.settings import check_setting, declaration_of
-from rankpolicy.experiments.methods import MethodToRun, new_ranker
+from rankpolicy.experiments.selection import MethodToRun, new_ranker
 from rankpolicy.experiments.tradeoff_curves import BOUND, STRENGTH
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError

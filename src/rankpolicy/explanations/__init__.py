@@ -7,9 +7,11 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.explanations.attribution import explain_item as explain_item
     from rankpolicy.explanations.explanation import Explanation as Explanation
-    from rankpolicy.explanations.gain import gain_importance as gain_importance
-    from rankpolicy.explanations.importance import FeatureImportance as FeatureImportance
-    from rankpolicy.explanations.permutation import permutation_importance as permutation_importance
+    from rankpolicy.explanations.importance import (
+        FeatureImportance as FeatureImportance,
+        gain_importance as gain_importance,
+        permutation_importance as permutation_importance,
+    )
     from rankpolicy.explanations.shapley import (
         enumerated_shapley as enumerated_shapley,
         sampled_shapley as sampled_shapley,

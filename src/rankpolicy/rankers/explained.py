@@ -68,8 +68,7 @@ class ExplainedRanker:
         random_state
             Seed; None draws a new one each time.
         """
-        from rankpolicy.explanations.gain import gain_importance
-        from rankpolicy.explanations.permutation import permutation_importance
+        from rankpolicy.explanations.importance import gain_importance, permutation_importance
 
         ranker = cast("Ranker", self)
         if not isinstance(method, str) or method not in _METHODS:

@@ -15,7 +15,7 @@ import msgspec
 
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
-from rankpolicy.service.domain.ids import time_ordered_id
+from rankpolicy.service.domain.clock import time_ordered_id
 from rankpolicy.service.domain.messages import Evaluate, NewEvent, Promote, RankRequest, Rollback
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.types import MissingDependencyError, RankPolicyError

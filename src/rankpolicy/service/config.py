@@ -17,7 +17,7 @@ from rankpolicy.service.log import is_url
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.policy_settings import policy_of_table, stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
     from rankpolicy.service.learning.retrain_settings import Retrain
@@ -149,8 +149,7 @@ class ServiceConfig:
         retrains = []
         for table in self.retrain:
             for name in table:
-                if name not in setting_names(Retrain):
-                    raise RankPolicyError(f"retrain: {unknown_name('setting', name, setting_names(Retrain))}")
+                check_name("setting", name, setting_names(Retrain), within="retrain: ")
             if "policy" not in table:
                 raise RankPolicyError(f"retrain must name a policy: {', '.join(self.policies)}.")
             try:
@@ -158,8 +157,7 @@ class ServiceConfig:
             except RankPolicyError as error:
                 raise RankPolicyError(f"retrain: {error}") from None
             for named in (retrains[-1].policy, retrains[-1].bias_policy):
-                if named is not None and named not in self.policies:
-                    raise RankPolicyError(f"retrain: {unknown_name('policy', named, self.policies)}")
+                check_name("policy", named, self.policies, within="retrain: ")
         return retrains
 
     def _check_splits(self) -> None:
@@ -167,8 +165,7 @@ class ServiceConfig:
         for name, table in self.policies.items():
             shares = table.get("shares") if table["kind"] == SPLIT else {}
             for member in shares if isinstance(shares, Mapping) else ():
-                if member not in self.policies:
-                    raise RankPolicyError(f"policies.{name}: {unknown_name('policy', member, self.policies)}")
+                check_name("policy", member, self.policies, within=f"policies.{name}: ")
                 if self.policies[member]["kind"] == SPLIT:
                     raise RankPolicyError(f"policies.{name}: {member} is a split itself; name the policies behind it.")
 
@@ -206,8 +203,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RankPolicyError(f"{file} must be a TOML file: {error}.") from None
     for name in document:
-        if name not in setting_names(ServiceConfig):
-            raise RankPolicyError(f"{file}: {unknown_name('setting', name, setting_names(ServiceConfig))}")
+        check_name("setting", name, setting_names(ServiceConfig), within=f"{file}: ")
     return document
 
 

@@ -53,11 +53,6 @@ class World:
 
     A user looks at the items from the first on, clicks an item with the probability ``attraction``, and leaves after a click with a
     probability that depends on the position.
-
-    Parameters
-    ----------
-    seed
-        Of the tastes.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -79,27 +74,11 @@ class World:
         self._popularity = [1 / (1 + rank) ** 0.7 for rank in range(len(self.items))]
 
     def query(self, user: random.Random) -> str:
-        """A query; some are asked more often than others.
-
-        Parameters
-        ----------
-        user
-            Source of randomness.
-        """
+        """A query; some are asked more often than others."""
         return user.choices(list(self.items), self._popularity)[0]
 
     def clicks(self, query: str, shown: list[str], user: random.Random) -> list[str]:
-        """What a user clicks of a list, in order.
-
-        Parameters
-        ----------
-        query
-            What was asked.
-        shown
-            Names of the items, best first.
-        user
-            Source of randomness.
-        """
+        """What a user clicks of a list, in order."""
         attraction = {item.name: item.attraction for item in self.items[query]}
         clicked = []
         for position, name in enumerate(shown):
@@ -112,13 +91,6 @@ class World:
     def best_share(self, query: str, cutoff: int = CUTOFF) -> float:
         """The probability of at least one click on the best list.
 
-        Parameters
-        ----------
-        query
-            What is asked.
-        cutoff
-            Length of the list.
-
         >>> world = World()
         >>> all(world.best_share(query) > 0.7 for query in world.items)
         True
@@ -130,23 +102,7 @@ class World:
 
 
 class Playground:
-    """Simulated users who each ask one policy, chosen at random, for a list.
-
-    Parameters
-    ----------
-    url
-        The service.
-    policies
-        Names of the policies to ask.
-    rate
-        Users per second.
-    key
-        A key with the scopes rank and events; None where there are no keys.
-    seed
-        Of the users.
-    report
-        Called with a sentence when a policy cannot serve these users.
-    """
+    """Simulated users who each ask one policy, chosen at random, for a list."""
 
     def __init__(
         self,

@@ -18,12 +18,11 @@ import msgspec
 import numpy as np
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.clock import Clock, time_ordered_id
 from rankpolicy.service.domain.deployments import Change
-from rankpolicy.service.domain.ids import time_ordered_id
 from rankpolicy.service.domain.messages import EventsAnswer, NewEvent, RankAnswer, RankRequest
-from rankpolicy.service.domain.randomness import GeneratorOfLists, generator_of
 from rankpolicy.service.domain.records import NewEvents, NewRanking, Ordered, PolicyVersion, ShownList
+from rankpolicy.service.domain.routing import GeneratorOfLists, generator_of
 from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
 from rankpolicy.service.learning.job_process import run_job
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy

@@ -25,7 +25,7 @@ from pathlib import Path
 from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer, made_directory
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import check_name
 
 
 def export(
@@ -54,8 +54,7 @@ def export(
 
             kinds = {version.key: version.kind for version in store.versions()}
             names = list(dict.fromkeys(version.policy for version in store.versions()))
-            if policy is not None and policy not in names:
-                raise RankPolicyError(unknown_name("policy", policy, names))
+            check_name("policy", policy, names)
             logged = store.logged(since=first or 0, until=end)
             chosen = (entry for entry in logged if policy is None or entry.shown.policy == policy)
             rows = export_log(chosen, directory, versions=kinds, event=event, now=now_of(store))

@@ -32,7 +32,7 @@ import typer
 from rankpolicy.cli.service.database import Db, opened
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import answer, note, print_json
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
     from rankpolicy.service.domain.keys import StoredKey
@@ -56,8 +56,7 @@ def key(
 
     A running service knows a new or revoked key after a second. With the first key, requests without one are refused.
     """
-    if action not in ACTIONS:
-        raise RankPolicyError(unknown_name("action", action, ACTIONS))
+    check_name("action", action, ACTIONS)
     if (action == "revoke") != (key_id is not None):
         raise RankPolicyError("give the ID of a key with revoke, and only there: rankpolicy service key revoke ID.")
     if action != "new" and not (expires is None and rate is None):

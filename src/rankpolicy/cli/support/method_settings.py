@@ -15,7 +15,7 @@ from rankpolicy.cli.support.options import pairs_in
 from rankpolicy.declarations.members import Members
 from rankpolicy.declarations.setting_texts import parse_setting
 from rankpolicy.declarations.settings import check_names, setting_names
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.rankers import Ranker
@@ -78,8 +78,7 @@ def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option:
     """
     values = dict(pairs_in(texts, option, "METHOD=VALUE"))
     for name in values:
-        if name not in methods:
-            raise RankPolicyError(unknown_name(f"method in {option}:", name, methods))
+        check_name(f"method in {option}:", name, methods)
     return values
 
 

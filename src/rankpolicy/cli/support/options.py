@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from rankpolicy.types import Conventions, RankPolicyError, unknown_name
+from rankpolicy.types import Conventions, RankPolicyError, check_name
 
 if TYPE_CHECKING:
     from rankpolicy.clicks import ClickLog, PositionBias
@@ -178,8 +178,7 @@ class ParallelWork:
             name, size = None, ""
         else:
             name, _, size = self.executor.partition(":")
-            if name not in EXECUTORS:
-                raise RankPolicyError(unknown_name("--executor", name, EXECUTORS))
+            check_name("--executor", name, EXECUTORS)
             if (size and not (size.isdecimal() and int(size))) or self.executor.endswith(":"):
                 raise RankPolicyError(f"--executor must be a name or NAME:N, as in processes:4; got {self.executor!r}.")
         if self.address is not None and name != "ray":

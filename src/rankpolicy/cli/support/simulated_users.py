@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankpolicy.cli.support.options import numbers_in
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +119,7 @@ def _of_click_model(options: UserOptions) -> list[Problem]:
     names, table = model.pairs.query_names, model.pairs
     sizes = np.bincount(table.queries, minlength=len(names))
     for query in options.query or ():
-        if query not in names:
-            raise RankPolicyError(unknown_name("query of the click model", query, names))
+        check_name("query of the click model", query, names)
     longest = [int(query) for query in np.argsort(-sizes, kind="stable")[:MOST_QUERIES] if sizes[query] > cutoff]
     chosen = [names.index(query) for query in options.query or ()] or longest
     if not chosen:

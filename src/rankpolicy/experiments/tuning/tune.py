@@ -19,7 +19,7 @@ from rankpolicy.experiments.tuning.space import checked_space, default_space, de
 from rankpolicy.experiments.tuning.study import Study, trial_seed
 from rankpolicy.experiments.tuning.trial import Trial, TrialTask, Tuned, cutoffs, run_trial, trial_ranker
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 GENERATION = 6  # trials that are drawn at a time, whatever the number of workers
 SCHEDULERS = ("asha", "none")
@@ -82,8 +82,7 @@ def tune(
     >>> len(found.trials), found.score >= found.trials[0].score
     (3, True)
     """
-    if scheduler not in SCHEDULERS:
-        raise RankPolicyError(unknown_name("scheduler", scheduler, SCHEDULERS))
+    check_name("scheduler", scheduler, SCHEDULERS)
     whole_number("num_trials", num_trials, at_least=1)
     whole_number("random_state", random_state, at_least=0)
     if valid is None:

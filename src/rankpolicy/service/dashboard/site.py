@@ -27,7 +27,7 @@ from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import LONGEST, RankRequest
 from rankpolicy.service.http.access import KEY_ID, LOCAL, Access
-from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.bodies import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
 from rankpolicy.service.http.metrics import disk_bytes
 from rankpolicy.service.http.routes import served_policies

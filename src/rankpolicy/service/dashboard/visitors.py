@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from rankpolicy.service.domain.keys import StoredKey, matching_key
 from rankpolicy.service.http.access import Access, is_local
-from rankpolicy.service.http.answers import RefusedError
+from rankpolicy.service.http.bodies import RefusedError
 
 COOKIE = "rankpolicy_session"
 SECONDS = 12 * 3600

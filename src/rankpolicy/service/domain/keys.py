@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 # Show lists; report events; read; change what is served; see the pages.
 SCOPES = ("rank", "events", "read", "promote", "dashboard")
@@ -59,8 +59,7 @@ def new_key(scopes: Sequence[str], *, expires: int | None = None, rate: float | 
     if rate is not None and not 0 < rate < math.inf:
         raise RankPolicyError(f"the rate of a key must be a number of requests per second above 0; got {rate:g}.")
     for scope in scopes:
-        if scope not in SCOPES:
-            raise RankPolicyError(unknown_name("scope", scope, SCOPES))
+        check_name("scope", scope, SCOPES)
     if not scopes:
         raise RankPolicyError(f"a key must have at least one scope: {', '.join(SCOPES)}.")
     key_id = secrets.token_hex(6)

@@ -10,8 +10,7 @@ from functools import lru_cache
 
 from rankpolicy.service.domain.keys import StoredKey, matching_key
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.http.answers import RefusedError, Scope
-from rankpolicy.service.http.bodies import header
+from rankpolicy.service.http.bodies import RefusedError, Scope, header
 
 LOCAL = "this machine"  # author of changes where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")

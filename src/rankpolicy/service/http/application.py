@@ -15,7 +15,7 @@ from msgspec import Meta
 from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventsAnswer, NewEvent, RankRequest
 from rankpolicy.service.http.access import KEY_ID, Access
-from rankpolicy.service.http.answers import (
+from rankpolicy.service.http.bodies import (
     ENCODER,
     REQUEST_ID,
     Receive,
@@ -23,12 +23,15 @@ from rankpolicy.service.http.answers import (
     Scope,
     Send,
     SendWhole,
+    announced_bytes,
+    check_post,
+    decoded,
     problem_of,
+    read_body,
     refusal_of,
     request_id_of,
     send_answer,
 )
-from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics, host_gauges
 from rankpolicy.service.http.openapi import POSTED, READ
 from rankpolicy.service.http.routes import routed_application

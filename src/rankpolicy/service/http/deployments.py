@@ -15,8 +15,7 @@ from starlette.routing import Route
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import AuditLine, Evaluate, Promote, Rollback
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import RefusedError, json_response
-from rankpolicy.service.http.bodies import decoded, read_body
+from rankpolicy.service.http.bodies import RefusedError, decoded, json_response, read_body
 from rankpolicy.service.learning.promotion import (
     MOST_MODEL_BYTES,
     checked_candidate,
@@ -26,7 +25,7 @@ from rankpolicy.service.learning.promotion import (
 )
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 _PROMOTE = msgspec.json.Decoder(Promote)
 _ROLLBACK = msgspec.json.Decoder(Rollback)
@@ -98,8 +97,7 @@ class DeploymentPages:
             raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
         policies = self._service.policies.names
         for name in (message.policy, message.against):
-            if name is not None and name not in policies:
-                raise RankPolicyError(unknown_name("policy", name, policies))
+            check_name("policy", name, policies)
         sha256 = message.model_sha256
         if sha256 is not None and await self._service.read(lambda store: store.model(sha256)) is None:
             raise _no_model()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from rankpolicy.service.http.answers import Scope, SendWhole
+from rankpolicy.service.http.bodies import Scope, SendWhole
 
 Answer = Callable[[Scope, bytes, SendWhole], None]
 QUICK_PATHS = {b"/v1/rank": "/v1/rank", b"/v1/events": "/v1/events"}

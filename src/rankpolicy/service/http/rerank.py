@@ -24,8 +24,7 @@ from rankpolicy.service.domain.messages import (
     RankRequest,
 )
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import json_response
-from rankpolicy.service.http.bodies import decoded, read_body
+from rankpolicy.service.http.bodies import decoded, json_response, read_body
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 

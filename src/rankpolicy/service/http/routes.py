@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import RefusedError, json_response, refusal_of
+from rankpolicy.service.http.bodies import RefusedError, json_response, refusal_of
 from rankpolicy.service.http.deployments import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.rerank import rerank_routes

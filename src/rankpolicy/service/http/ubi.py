@@ -16,8 +16,7 @@ from starlette.routing import Route
 
 from rankpolicy.service.domain.messages import LONGEST, MOST_EVENTS, MOST_ITEMS, Item, NewEvent, RankRequest
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import json_response, refusal_of
-from rankpolicy.service.http.bodies import decoded, read_body
+from rankpolicy.service.http.bodies import decoded, json_response, read_body, refusal_of
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 

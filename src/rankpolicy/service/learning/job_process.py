@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from rankpolicy.service.child_process import module_command, module_environment
+from rankpolicy.service.log.writer import module_command, module_environment
 from rankpolicy.types import RankPolicyError
 
 LONGEST = 3_600.0  # seconds

@@ -24,7 +24,7 @@ from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.policy_settings import models_of, policy_of_version
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.threads import one_thread_each
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 LESSONS_AT_ONCE = 2_000
 _QUICK_SECONDS = 1e-3  # handing a list to a thread takes longer than that
@@ -241,8 +241,7 @@ class LivePolicies:
         return self.by_name[self._checked_name(name)]
 
     def _checked_name(self, name: str | None) -> str:
-        if name is not None and name not in self.names:
-            raise RankPolicyError(unknown_name("policy", name, self.names))
+        check_name("policy", name, self.names)
         return self.default if name is None else name
 
     def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:

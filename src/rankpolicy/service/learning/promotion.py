@@ -12,7 +12,7 @@ from rankpolicy.service.domain.routing import by_number
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.policy_settings import policy_of_content
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, check_name
 
 MOST_MODEL_BYTES = 64 << 20
 
@@ -72,8 +72,7 @@ def serving_version(store: Store, policy: str) -> PolicyVersion:
 def checked_candidate(content: bytes, settings: Mapping[str, Any]) -> Any:
     """A ranker from the bytes of its file, as a policy; anything else is refused with a reason that names no file of the server."""
     for name in settings:
-        if name not in ("order_by", "temperature"):
-            raise RankPolicyError(unknown_name("setting of a ranker:", name, ("order_by", "temperature")))
+        check_name("setting of a ranker:", name, ("order_by", "temperature"))
     try:
         return policy_of_content(content, settings)
     except RankPolicyError as error:
@@ -85,6 +84,5 @@ def _deployment(store: Store, policy: str) -> Deployment:
     deployed = deployments(store.changes())
     if not deployed:
         raise RankPolicyError("no policy was served from this database yet. Start 'rankpolicy serve' with it first.")
-    if policy not in deployed:
-        raise RankPolicyError(unknown_name("policy", policy, deployed))
+    check_name("policy", policy, deployed)
     return deployed[policy]

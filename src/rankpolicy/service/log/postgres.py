@@ -11,10 +11,9 @@ from typing import Any
 
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.open_lists import OpenLists
 from rankpolicy.service.log.sqlite import schema as sqlite_schema
 from rankpolicy.service.log.store import LESSONS, Store, check_format
-from rankpolicy.service.log.tables import Tables
+from rankpolicy.service.log.tables import OpenLists, Tables
 from rankpolicy.service.log.transaction import Row, Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -83,14 +82,8 @@ class PostgresStore(Store):
     order in which they did. A commit also brings the lessons that other servers have written since the last one: each server folds the
     same log in the same order, and all have the same states.
 
-    Parameters
-    ----------
-    url
-        ``postgresql://user@host/database``; the tables are made where there are none.
-    role
-        ``"server"`` and ``"writer"`` write lists and events; ``"keys"`` writes keys; ``"reader"`` writes nothing.
-    check
-        Taken for the sake of ``SqliteStore``'s face; PostgreSQL checks its pages itself (``initdb --data-checksums``).
+    Roles: ``"server"`` and ``"writer"`` write lists and events, ``"keys"`` keys, ``"reader"`` nothing. ``check`` does nothing here:
+    PostgreSQL checks its pages itself (``initdb --data-checksums``).
     """
 
     def __init__(self, url: str, *, role: str = "server", check: str = "quick") -> None:
@@ -127,17 +120,7 @@ class PostgresStore(Store):
         self._disconnect()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, urgent: bool = False) -> Committed:
-        """Store the work, end the windows that are due, and bring the lessons of other servers.
-
-        Parameters
-        ----------
-        work
-            Lists and events, in order.
-        now
-            The time of this server; where another server's clock is ahead, its last time counts.
-        urgent
-            Whether users wait for it: then fewer windows end in one transaction.
-        """
+        """Store the work, end the windows that are due, and bring the lessons of other servers."""
         with self._locked_log() as (connection, seq, stamp):
             now = max(now, stamp)
             rows = self.rows(f"{LESSONS} ORDER BY l.seq", self._seq) if seq > self._seq else []
@@ -156,15 +139,7 @@ class PostgresStore(Store):
         )
 
     def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
-        """The version of a policy with these settings; a new one where they were never served under this name.
-
-        Parameters
-        ----------
-        policy, kind, settings
-            Name, kind and settings as JSON with sorted keys.
-        now
-            The time of the service.
-        """
+        """The version of a policy with these settings; a new one where they were never served under this name."""
         with self._locked_log():  # two servers that start at once make one version
             return super().version_of(policy, kind, settings, now=now)
 

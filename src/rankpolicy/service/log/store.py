@@ -29,8 +29,7 @@ from rankpolicy.service.domain.records import (
     StoredRanking,
 )
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.log.row_hashes import check_row, row_hash
-from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, ranking_of
+from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, check_row, ranking_of, row_hash
 from rankpolicy.types import RankPolicyError
 
 _KEPT_SNAPSHOTS = 2  # where the newest is damaged, the one before it saves most of the lessons

@@ -7,6 +7,7 @@ lists takes a dozen statements.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,11 +23,11 @@ from rankpolicy.service.domain.records import (
     ShownList,
     StoredRanking,
 )
-from rankpolicy.service.errors import ConflictError
-from rankpolicy.service.log.row_hashes import check_row, row_hash
+from rankpolicy.service.errors import ConflictError, DamagedStoreError
 
 if TYPE_CHECKING:
     from rankpolicy.service.log.tables import Tables
+
 
 _MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
 _MOST_LESSONS_SOON = 256  # while users wait
@@ -39,6 +40,24 @@ RANKING_COLUMNS = "seq, ranking_id, version, stamp, deadline, shown, request, re
 LOG = ("rankings", "events", "attachments", "lessons")  # tables
 
 Row = tuple[Any, ...]
+_PACKER = msgspec.msgpack.Encoder()
+
+
+def row_hash(*columns: Any) -> bytes:
+    """Eight bytes that depend on every column, in order.
+
+    >>> row_hash(1, "a") != row_hash("1", "a")
+    True
+    """
+    return blake2b(_PACKER.encode(columns), digest_size=8).digest()
+
+
+def check_row(table: str, columns: tuple[Any, ...]) -> None:
+    """Refuse a row, its hash last, that is not as it was written."""
+    if row_hash(*columns[:-1]) != columns[-1]:
+        raise DamagedStoreError(
+            f"row {columns[0]} of {table} is damaged: its content does not agree with its hash. Restore the database from a backup."
+        )
 
 
 def ranking_of(row: Row) -> StoredRanking:

@@ -6,11 +6,11 @@ import asyncio
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 
-from rankpolicy.service.child_process import module_command, module_environment
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.writer_process import ENCODER, Incoming, Order, committed_in, framed
@@ -22,11 +22,21 @@ LONGEST_END = 10.0  # the same while the server ends
 Work = NewRanking | NewEvents
 
 
+def module_command(module: str, *words: str) -> list[str]:
+    """The command that runs a module."""
+    return [sys.executable, "-P", "-m", module, *words]
+
+
+def module_environment() -> dict[str, str]:
+    """The environment variables of its process."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 class Writer:
     """Another process that commits, for the event loop without waiting and for a thread that waits. One order at a time."""
 
     def __init__(self, location: str, *, locks: Sequence[int] = ()) -> None:
-        self._place, self._locks = location, tuple(locks)
+        self._location, self._locks = location, tuple(locks)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._done: Callable[[Committed | Exception], None] | None = None
         self._work: Sequence[Work] = ()
@@ -36,13 +46,7 @@ class Writer:
         self._start()
 
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer in this event loop from now on. Called in it.
-
-        Parameters
-        ----------
-        loop
-            The event loop.
-        """
+        """Answer in this event loop from now on. Called in it."""
         self._loop = loop
         loop.add_reader(self._soon, self._receive)
 
@@ -121,7 +125,7 @@ class Writer:
         )
         assert process.stdin is not None
         with suppress(BrokenPipeError), process.stdin as stdin:  # the first order says that it has ended
-            stdin.write(os.fsencode(self._place))
+            stdin.write(os.fsencode(self._location))
         return process
 
     def _asked(self, order: Order) -> bytes:

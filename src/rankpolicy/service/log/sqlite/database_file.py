@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.row_hashes import row_hash
 from rankpolicy.service.log.sqlite.schema import APPLICATION, CONVERSIONS, FORMAT, SCHEMA
 from rankpolicy.service.log.store import check_format
+from rankpolicy.service.log.transaction import row_hash
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key

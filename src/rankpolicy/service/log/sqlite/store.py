@@ -15,7 +15,6 @@ import msgspec
 
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.open_lists import OpenLists
 from rankpolicy.service.log.sqlite.checkpoints import Checkpoints
 from rankpolicy.service.log.sqlite.database_file import (
     FileLock,
@@ -27,7 +26,7 @@ from rankpolicy.service.log.sqlite.database_file import (
 )
 from rankpolicy.service.log.sqlite.high_water_mark import HighWaterMark
 from rankpolicy.service.log.store import Store
-from rankpolicy.service.log.tables import Tables
+from rankpolicy.service.log.tables import OpenLists, Tables
 from rankpolicy.service.log.transaction import Row, Transaction
 
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
