@@ -23,6 +23,12 @@ SCOPES: Mapping[tuple[str, str], str | None] = {
     ("post", "/v1/ubi/queries"): "rank",
     ("post", "/v1/ubi/events"): "events",
     ("post", "/v1/rerank"): "rank",
+    ("post", "/personalizer/v1.0/rank"): "rank",
+    ("post", "/personalizer/v1.0/events/{event_id}/reward"): "events",
+    ("post", "/personalizer/v1.0/events/{event_id}/activate"): "events",
+    ("post", "/personalizer/v1.1-preview.1/multislot/rank"): "rank",
+    ("post", "/personalizer/v1.1-preview.1/multislot/events/{event_id}/reward"): "events",
+    ("post", "/personalizer/v1.1-preview.1/multislot/events/{event_id}/activate"): "events",
     ("get", "/v1/policies"): "read",
     ("get", "/v1/statistics"): "read",
     ("get", "/metrics"): "read",
@@ -106,7 +112,7 @@ def _section(method: str, path: str, described: Mapping[str, Any]) -> Iterator[s
     for status, answer in described["responses"].items():
         if answer_content := answer.get("content"):
             schema = answer_content["application/json"]["schema"]
-            if "$ref" in schema and status == "200":
+            if "$ref" in schema and status in ("200", "201"):
                 yield f"Answer: {_kind(schema)}."
 
 

@@ -64,6 +64,7 @@ def ranked(live: LivePolicies, ranking_id: str, request: RankRequest, *, policy:
         no_propensities=ordered.no_propensities,
         mode=ordered.mode,
         memo=ordered.memo,
+        rewards=ordered.rewards,
     )
     return NewRanking(
         shown=shown,

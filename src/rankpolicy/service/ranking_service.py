@@ -168,6 +168,19 @@ class RankingService:
         answer: RankAnswer = await self._outcome_of(partial(self.submit_request, request))
         return answer
 
+    async def show(self, request: RankRequest) -> ShownList:
+        """The same list with everything that the log has of it.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        """
+        shown: ShownList = await self._outcome_of(
+            partial(self.submit_request, request, answer=lambda shown, start, *, logged: shown)
+        )
+        return shown
+
     async def take(self, events: list[NewEvent]) -> EventsAnswer:
         """Store events; the answer comes once they are on disk.
 
@@ -195,7 +208,14 @@ class RankingService:
         finally:
             del outcome  # with it, error and traceback would hold each other in memory
 
-    def submit_request(self, request: RankRequest, done: Done, *, body: bytes | None = None) -> None:
+    def submit_request(
+        self,
+        request: RankRequest,
+        done: Done,
+        *,
+        body: bytes | None = None,
+        answer: Callable[..., Any] = RankAnswer.of,
+    ) -> None:
         """Order the items of a request, here or in a thread; ``done`` gets the answer, or an exception, once the list is on disk.
 
         Parameters
@@ -206,6 +226,8 @@ class RankingService:
             Called in the event loop.
         body
             The request as it came, which the log keeps; None where it did not come as JSON.
+        answer
+            Makes the answer of the list, when it began, and whether it is logged.
         """
         start = time.perf_counter_ns()
         request.check_names()
@@ -222,7 +244,7 @@ class RankingService:
 
         def log_list(ordered: Ordered) -> None:
             new = self._new_ranking(ranking_id, request, live, ordered, encoded=encoded, change=change)
-            self._hand_over_soon(new, self._answered(new, start, done))
+            self._hand_over_soon(new, self._answered(new, start, done, answer))
 
         ordered = None
         if live.policy.is_quick or self.config.rank_budget_seconds is None:
@@ -261,16 +283,16 @@ class RankingService:
 
         self._hand_over_soon(NewEvents(events=events, window=self.config.window), stored)
 
-    def _answered(self, new: NewRanking, start: int, done: Done) -> Done:
+    def _answered(self, new: NewRanking, start: int, done: Done, answer: Callable[..., Any]) -> Done:
         def stored(outcome: Any) -> None:
             if not isinstance(outcome, Exception):
-                done(RankAnswer.of(outcome.shown, start, logged=True))
+                done(answer(outcome.shown, start, logged=True))
             elif isinstance(outcome, TooLateError) or (
                 isinstance(outcome, UnavailableError) and self.journal.failure is not None
             ):
                 # The disk is full, broken or stalled, and not just busy: users shall see a list even so.
                 self.num_unlogged += 1
-                done(RankAnswer.of(new.shown, start, logged=False))
+                done(answer(new.shown, start, logged=False))
             else:
                 done(outcome)
 
@@ -315,7 +337,9 @@ class RankingService:
             version=version.key,
             request=encoded,
             request_hash=blake2b(encoded, digest_size=16).digest(),
-            window=self.config.window,
+            window=self.config.window
+            if live.policy.window_seconds is None
+            else round(1e6 * live.policy.window_seconds),
             learns=live.policy.learns and bool(ordered.items) and ordered.mode != "fallback",
             has_fresh_id=request.ranking_id is None,
         )

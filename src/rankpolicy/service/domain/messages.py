@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from rankpolicy.service.domain.records import Fate, ShownList
 
 CLICK = "click"  # the type of event that policies learn from; other types are logged
+REWARD, ACTIVATION = "reward", "activate"  # the types that policies of the kind personalizer learn from
 MOST_BYTES = 1 << 20  # of a request
 MOST_ITEMS = 2_000
 MOST_FEATURES = 4_096
 MOST_EVENTS = 5_000
 LONGEST = 512  # characters of an id, a query, a name
 LONGEST_TEXT = 4_096  # characters of the text of an item
+MOST_SLOTS = 50
 MOST_DRAWS = 1_000  # lists drawn to estimate propensities
 _REFUSED = {
     "conflict": (409, "this event_id was used before, with another content"),
@@ -37,7 +39,8 @@ Features = (
 )
 Side = Annotated[dict[Name, str | float | None], Meta(max_length=256)]
 Context = Annotated[
-    dict[Name, str | float | bool | None], Meta(max_length=256, description="Logged with the list; nothing reads it.")
+    dict[Name, str | float | bool | None],
+    Meta(max_length=256, description="Logged with the list; policies of the kind personalizer read it."),
 ]
 
 
@@ -66,6 +69,24 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     side: Side | None = None
 
 
+class Slot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """A place on a page that gets one item.
+
+    Parameters
+    ----------
+    id
+        Its name.
+    features
+        Values by name.
+    excluded
+        Ids of items that may not be shown there.
+    """
+
+    id: Name
+    features: Features | None = None
+    excluded: Annotated[list[Name], Meta(max_length=MOST_ITEMS)] = []
+
+
 class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Which items to order, for which query.
 
@@ -87,6 +108,10 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Anything else to log.
     propensity_draws
         Where the policy has no propensities in closed form: how many lists to draw to estimate them from; 0 leaves them unknown.
+    slots
+        For policies of the kind personalizer: the places that get an item each, in the order in which they are filled.
+    deferred
+        For policies of the kind personalizer: whether the list is learned only after an event of the type activate.
     """
 
     query: Name
@@ -97,6 +122,8 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     user: Name | None = None
     context: Context | None = None
     propensity_draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)] = 0
+    slots: Annotated[list[Slot], Meta(min_length=1, max_length=MOST_SLOTS)] | None = None
+    deferred: bool = False
 
     def check_names(self) -> None:
         """Refuse an item that comes twice, and names that cannot be stored."""

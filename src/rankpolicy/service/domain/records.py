@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from rankpolicy.service.domain.messages import NewEvent
+from rankpolicy.service.domain.marks import fresh_marks, mark, rewards_in
+from rankpolicy.service.domain.messages import REWARD, NewEvent
 
 
 class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +18,24 @@ class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     kind: str
     settings: str
+
+
+class RewardRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """How rewards of a list are learned.
+
+    Parameters
+    ----------
+    default
+        The reward of an item for which none came.
+    several
+        Which of several rewards of an item counts: the first, or their sum.
+    deferred
+        Whether the list is learned only after an event of the type activate.
+    """
+
+    default: float = 0.0
+    several: Literal["first", "sum"] = "first"
+    deferred: bool = False
 
 
 class Ordered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -38,6 +57,8 @@ class Ordered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         How it came about: "served", "canary", "apprentice", "interleaved" or "fallback".
     memo
         What the policy needs to learn from the list besides its items and clicks; plain values.
+    rewards
+        How rewards are learned; None where clicks are.
     """
 
     items: list[str]
@@ -47,6 +68,7 @@ class Ordered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     propensity_draws: int = 0
     mode: str = "served"
     memo: Any = None
+    rewards: RewardRule | None = None
 
 
 class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"requested": "asked"}):
@@ -99,7 +121,7 @@ class StoredRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """A list whose window has ended, with its clicks: what a policy learns."""
+    """A list whose window has ended, with its clicks or rewards (``domain/marks.py``): what a policy learns."""
 
     seq: int
     version: int
@@ -159,3 +181,14 @@ class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
             if logged.in_window and logged.type == event:
                 marks[logged.position] = 1
         return marks
+
+    def values(self, event: str = "click") -> list[float] | None:
+        """What off-policy estimates add up: clicks, or rewards where a list has a rule for them; None where it was never activated."""
+        rule = self.shown.rewards
+        if event != REWARD or rule is None:
+            return [float(click) for click in self.clicks(event)]
+        marks = fresh_marks(self.shown)
+        for logged in self.events:
+            if logged.in_window:
+                mark(marks, self.shown, logged, logged.position)
+        return rewards_in(bytes(marks), default=rule.default)

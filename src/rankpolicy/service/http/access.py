@@ -13,6 +13,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http.bodies import RefusedError, Scope, header
 
 LOCAL = "this machine"  # author of changes where there are no keys
+_AZURE_KEY = b"ocp-apim-subscription-key"  # where clients of Azure's services send their key
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: the key of the request, once it was checked
 
@@ -38,7 +39,9 @@ class Access:
             return LOCAL
         authorization = header(scope, b"authorization") or ""
         kind, _, key = authorization.partition(" ")
-        known_key = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else None
+        if kind.lower() != "bearer":
+            key = header(scope, _AZURE_KEY) or ""
+        known_key = matching_key(key.strip(), self._keys)
         if known_key is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
         scope[KEY_ID] = known_key.key_id

@@ -13,11 +13,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 
+from rankpolicy.service.domain.marks import rewards_in
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.bodies import RefusedError, json_response, refusal_of
 from rankpolicy.service.http.deployments import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
+from rankpolicy.service.http.personalizer import personalizer_routes
 from rankpolicy.service.http.rerank import rerank_routes
 from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
@@ -62,6 +64,7 @@ def routed_application(
             *DeploymentPages(service, access).routes(),
             *ubi_routes(service, access),
             *rerank_routes(service, access),
+            *personalizer_routes(service, access),
             Route("/metrics", numbers),
             Route("/healthz", health),
             Route("/readyz", readiness),
@@ -77,9 +80,15 @@ def _logged_list(ranking_id: str, store: Store) -> dict[str, Any]:
     if logged is None:
         raise RefusedError(404, "not_found", "there is no list with this ranking_id.")
     clicks, is_learned = store.clicks_of(logged)
-    clicked = [item for item, mark in zip(logged.shown.items, clicks, strict=True) if mark]
+    rule = logged.shown.rewards
+    if rule is not None:
+        rewards = rewards_in(clicks, default=rule.default)
+        by_item = None if rewards is None else dict(zip(logged.shown.items, rewards, strict=True))
+        events: dict[str, Any] = {"activated": rewards is not None, "rewards": by_item}
+    else:
+        events = {"clicked": [item for item, mark in zip(logged.shown.items, clicks, strict=True) if mark]}
     times = {"stored_us": logged.stamp, "window_ends_us": logged.deadline}
-    return {"shown": logged.shown, "clicked": clicked, "learned": is_learned} | times
+    return {"shown": logged.shown, **events, "learned": is_learned} | times
 
 
 class LiveVersion(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,8 @@ NO_EXPLORATION = "shown without any randomness"
 NEARBY = "that are small changes of one order"
 OPEN_WINDOW = "whose window is open"
 EMPTY = "without items"
+NOT_ACTIVATED = "that were never activated"
+_NO_REWARDS = (EMPTY, OPEN_WINDOW, NOT_ACTIVATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +58,7 @@ def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
     usable: list[LoggedList] = []
     refused: Counter[str] = Counter()
     for logged in lists:
-        reason = refusal_of(logged, now=now)
+        reason = refusal_of(logged, now=now, event=event)
         if reason is None:
             usable.append(logged)
         else:
@@ -138,7 +140,11 @@ def compared(
 
 def own_rewards(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> list[float]:
     """Number of events on each list whose window has ended."""
-    return [float(sum(logged.clicks(event))) for logged in lists if logged.deadline < now and logged.shown.items]
+    return [
+        sum(logged.values(event) or ())
+        for logged in lists
+        if refusal_of(logged, now=now, event=event) not in _NO_REWARDS
+    ]
 
 
 def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Comparison | None) -> dict[str, Any]:
@@ -171,13 +177,15 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def refusal_of(logged: LoggedList, *, now: int) -> str | None:
+def refusal_of(logged: LoggedList, *, now: int, event: str = "click") -> str | None:
     """Why off-policy estimates may not use a list; None where they may."""
     steps = logged.shown.propensities
     if not logged.shown.items:
         return EMPTY
     if logged.deadline >= now:
         return OPEN_WINDOW
+    if logged.values(event) is None:
+        return NOT_ACTIVATED
     if steps is None or min(steps) <= 0:
         return NO_PROPENSITIES
     if min(steps) == 1 and len(REQUEST.decode(logged.request).items) > 1:
@@ -196,7 +204,7 @@ def _log_of(lists: Sequence[LoggedList], requests: Sequence[RankRequest], event:
         place_of = {item.id: index for index, item in enumerate(request.items)}
         size = len(logged.shown.items)
         items[row, :size] = [place_of[name] for name in logged.shown.items]
-        rewards[row, :size] = logged.clicks(event)
+        rewards[row, :size] = logged.values(event)
         propensities[row, :size] = logged.shown.propensities
     return OffPolicyLog(items=items, rewards=rewards, contexts=np.arange(len(lists)), propensities=propensities)
 

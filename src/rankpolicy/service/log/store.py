@@ -9,13 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from rankpolicy.service.domain.deployments import Action, Change, after_change, deployments
 from rankpolicy.service.domain.keys import StoredKey, key_with_terms
-from rankpolicy.service.domain.messages import CLICK
+from rankpolicy.service.domain.marks import LEARNED, fresh_marks, mark
+from rankpolicy.service.domain.messages import NewEvent
 from rankpolicy.service.domain.records import (
     Committed,
     Lesson,
@@ -211,7 +213,7 @@ class Store(ABC):
         return ranking_of(rows[0]) if rows else None
 
     def clicks_of(self, ranking: StoredRanking) -> tuple[bytes, bool]:
-        """Clicks on a list (one byte per item) and whether they were learned already; policies that do not learn keep none.
+        """Clicks on a list or its rewards (``domain/marks.py``), and whether they were learned already; other policies keep none.
 
         Parameters
         ----------
@@ -222,7 +224,7 @@ class Store(ABC):
         if learned:
             return learned[0][4], True
         open_lists = self._checked_rows("pending", "WHERE ranking_seq = ?", ranking.seq)
-        return (open_lists[0][2] if open_lists else bytes(len(ranking.shown.items))), False
+        return (open_lists[0][2] if open_lists else bytes(fresh_marks(ranking.shown))), False
 
     def lessons(self, version: int, *, after: int = 0, until: int | None = None) -> Iterator[Lesson]:
         """Lessons of a version in the order of the log; a damaged row is an error.
@@ -480,18 +482,19 @@ class Store(ABC):
             yield "models", 1
 
     def _check_lessons(self) -> None:
-        """Every lesson has the clicks that events on its list had when its window ended."""
-        clicked: dict[int, set[tuple[int, int]]] = {}
+        """Every lesson has the clicks or rewards that events on its list had when its window ended."""
+        events: dict[int, list[tuple[int, int, NewEvent]]] = {}
         for statement in (_ATTACHED, _ACCEPTED):
             for ranking_seq, position, seq, body in self._each(statement):
-                if EVENT.decode(body).type == CLICK:
-                    clicked.setdefault(ranking_seq, set()).add((position, seq))
+                if (event := EVENT.decode(body)).type in LEARNED:
+                    events.setdefault(ranking_seq, []).append((seq, position, event))
         for seq, ranking_seq, clicks, shown in self._each(_LEARNED):
-            marks = bytearray(len(SHOWN.decode(shown).items))
-            for position, event_seq in clicked.get(ranking_seq, ()):
+            shown_list = SHOWN.decode(shown)
+            marks = fresh_marks(shown_list)
+            for event_seq, position, event in sorted(events.get(ranking_seq, ()), key=itemgetter(0)):
                 if event_seq > seq:
                     raise DamagedStoreError(f"event {event_seq} was accepted after lesson {seq} on its list.")
-                marks[position] = 1
+                mark(marks, shown_list, event, position)
             if bytes(marks) != clicks:
                 raise DamagedStoreError(f"lesson {seq} does not agree with the events on its list.")
 

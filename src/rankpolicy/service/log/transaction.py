@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rankpolicy.service.domain.messages import CLICK, NewEvent
+from rankpolicy.service.domain.marks import LEARNED, fresh_marks, mark
+from rankpolicy.service.domain.messages import NewEvent
 from rankpolicy.service.domain.records import (
     Committed,
     Fate,
@@ -124,7 +125,7 @@ class Transaction:
         self._rankings = {ranking.shown.ranking_id: ranking for ranking in rankings}
         ids = {event.event_id for event in events}
         self._bodies = dict(self._tables.event_bodies(ids)) if ids else {}
-        clicked = {event.ranking_id for event in events if event.type == CLICK}
+        clicked = {event.ranking_id for event in events if event.type in LEARNED}
         open_seqs = [self._rankings[name].seq for name in clicked if name in self._rankings]
         self._clicks = {
             seq: bytearray(marks) for seq, marks in (self._tables.open_clicks(open_seqs) if open_seqs else ())
@@ -149,7 +150,7 @@ class Transaction:
         self._add("rankings", (seq, ranking_id, new.version, now, deadline, shown, new.request, new.request_hash))
         self._rankings[ranking_id] = stored
         if new.learns:
-            marks = bytearray(len(new.shown.items))
+            marks = fresh_marks(new.shown)
             self._opened[seq] = (marks, stored)
             self._clicks[seq] = marks
         if ranking_id in self._parked:
@@ -173,8 +174,8 @@ class Transaction:
         position = ranking.shown.items.index(event.item)
         fate: Fate = "late" if self._now > ranking.deadline else "accepted"
         self._add_event(event.event_id, fate, ranking.seq, position, body)
-        if fate == "accepted" and event.type == CLICK:
-            self._mark_click(ranking, position)
+        if fate == "accepted":
+            self._mark(ranking, event, position)
         return fate
 
     def _attach_parked(self, ranking: StoredRanking) -> None:
@@ -185,16 +186,13 @@ class Transaction:
             if event.item in ranking.shown.items:
                 position = ranking.shown.items.index(event.item)
                 self._add("attachments", (self._next(), event_seq, ranking.seq, position))
-                if event.type == CLICK:
-                    self._mark_click(ranking, position)
+                self._mark(ranking, event, position)
         self._attached.add(ranking.shown.ranking_id)
 
-    def _mark_click(self, ranking: StoredRanking, position: int) -> None:
+    def _mark(self, ranking: StoredRanking, event: NewEvent, position: int) -> None:
         marks = self._clicks.get(ranking.seq)  # a policy that does not learn has no open lists
-        if marks is not None and not marks[position]:
-            marks[position] = 1
-            if ranking.seq not in self._opened:
-                self._changed[ranking.seq] = ranking.deadline
+        if marks is not None and mark(marks, ranking.shown, event, position) and ranking.seq not in self._opened:
+            self._changed[ranking.seq] = ranking.deadline
 
     def _write_working_memory(self) -> None:
         if self._opened:

@@ -19,6 +19,7 @@ SERVED: Members[type[ServedPolicy]] = Members(
         "uniform": f"{_POLICIES}.stateless:UniformLists",
         "ranker": f"{_POLICIES}.ranker:RankerPolicy",
         "contextual": f"{_POLICIES}.contextual_bandit:ContextualBandit",
+        "personalizer": f"{_POLICIES}.personalizer:Personalizer",
         "swaps": f"{_POLICIES}.swaps:RandomSwap",
         "apprentice": f"{_POLICIES}.apprentice:Apprentice",
         "interleaved": f"{_POLICIES}.interleaved:Interleaved",

@@ -17,7 +17,7 @@ from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
 Models = Callable[[str], bytes | None]  # the file of a model by its hash
-_NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps")
+_NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps", "personalizer")
 
 
 def made_members(setting: Any, *, number: int) -> tuple[ServedPolicy, ...]:

@@ -25,6 +25,7 @@ class ServedPolicy(ABC):
 
     kind: ClassVar[str]
     learns: ClassVar[bool] = False  # whether the end of a window is a lesson
+    window_seconds: float | None = None  # how long events on its lists are waited for; None: as the configuration says
     is_quick: bool = True  # whether it takes microseconds; others run in a thread, not in the event loop
     members: Sequence[ServedPolicy] = ()  # policies inside this one
 
