@@ -7,9 +7,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from rankpolicy.service.domain.randomness import generator_of
 
 from rankpolicy.service.domain.messages import Item, RankRequest, Slot
+from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.policies import SERVED
 from tests.service.parts import Parts, events, ranked
 from tests.service.test_end_to_end import Server, command
