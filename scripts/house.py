@@ -23,10 +23,10 @@ PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
     "lines of code": 50_650,
-    "modules": 558,
+    "modules": 557,
     "modules in the largest folder": 20,
-    "functions over 60 lines": 32,
-    "vague names, %": 0.55,
+    "functions over 60 lines": 27,
+    "vague names, %": 0.48,
     "PGRank.fit, files": 48,
     "PGRank.fit, functions": 307,
     "PGRank.rank, files": 13,

@@ -8,11 +8,13 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from rankpolicy.declarations.kinds import kind_of
 from rankpolicy.types import RankPolicyError
 from rankpolicy.version import __version__
 from rankpolicy.writing import atomic_write, note_input
@@ -23,6 +25,19 @@ _ZIP_MAGIC = b"PK\x03\x04"
 _ENCRYPTED = 1  # a bit of a part's flags
 _LARGEST_MANIFEST = 64 << 20
 _MOST_PARTS = 1000
+_MOST = 2**31  # features, and iterations
+_TEXTS, _VALUES = (Mapping[str, str], "hold names and texts"), (Mapping[str, Any], "hold names and values")
+_FIELDS: dict[str, tuple[Any, str]] = {"sha256": _TEXTS, "versions": _TEXTS, "settings": _VALUES, "fitted": _VALUES}
+_FIELDS |= dict.fromkeys(("kind", "ranker", "bandit"), (str, "be a text"))
+_FITTED: dict[str, Any] = {  # what training records next to weights and trees
+    "num_features_": int,
+    "feature_names_": Sequence[str] | None,
+    "best_iteration_": int | None,
+    "best_score_": Real | None,
+    "evals_result_": Mapping[str, Mapping[str, Sequence[float]]] | None,
+    "click_report_": Mapping[str, Any] | None,
+    "categories_": Mapping[str, Sequence[str]] | None,
+}
 
 
 def is_bundle(path: Path) -> bool:
@@ -111,83 +126,50 @@ def _check_manifest(manifest: Any) -> None:
     """Refuse a manifest whose fields have the wrong types."""
     if not isinstance(manifest, dict):
         raise KeyError(f"{_MANIFEST} must hold names and values")
-    if not isinstance(manifest.get("format"), int) or isinstance(manifest["format"], bool):
+    if not kind_of(int).fits(manifest.get("format")):
         raise KeyError(f"{_MANIFEST} has no format number")
-    for name, kind in (("sha256", str), ("versions", str), ("settings", object), ("fitted", object)):
-        field = manifest.get(name, {})
-        if not isinstance(field, dict) or not all(isinstance(value, kind) for value in field.values()):
-            raise KeyError(f"{name} in {_MANIFEST} must hold names and {'texts' if kind is str else 'values'}")
-    for name in ("kind", "ranker", "bandit"):
-        if not isinstance(manifest.get(name, ""), str):
-            raise KeyError(f"{name} in {_MANIFEST} must be a text")
+    for name, (annotation, words) in _FIELDS.items():
+        if name in manifest and not kind_of(annotation).fits(manifest[name]):
+            raise KeyError(f"{name} in {_MANIFEST} must {words}")
 
 
 def check_fitted(fitted: Mapping[str, Any]) -> None:
-    """Refuse what training recorded beside weights and trees where it is not of its kind."""
-    num_features, names = fitted.get("num_features_"), fitted.get("feature_names_")
-    best, curves = fitted.get("best_iteration_"), fitted.get("evals_result_")
-    is_right = {
-        "num_features_": _is_count(num_features),
-        "feature_names_": names is None
-        or (isinstance(names, list) and len(names) == num_features and all(isinstance(each, str) for each in names)),
-        "best_iteration_": best is None or _is_count(best),
-        "best_score_": fitted.get("best_score_") is None or isinstance(fitted["best_score_"], int | float),
-        "evals_result_": curves is None or _are_curves(curves),
-        "click_report_": fitted.get("click_report_") is None or isinstance(fitted["click_report_"], dict),
-        "categories_": _are_categories(fitted.get("categories_"), names),
-    }
-    wrong = [name for name, right in is_right.items() if not right]
+    """Refuse what training recorded next to weights and trees where it is not of its kind."""
+    wrong = [name for name, annotation in _FITTED.items() if not kind_of(annotation).fits(fitted.get(name))]
+    if not wrong:
+        names, categories = fitted.get("feature_names_"), fitted.get("categories_") or {}
+        agree = {
+            "num_features_": 0 <= fitted["num_features_"] < _MOST,
+            "best_iteration_": 0 <= (fitted.get("best_iteration_") or 0) < _MOST,
+            "feature_names_": names is None or len(names) == fitted["num_features_"],
+            "categories_": all(
+                name in (names or ()) and len(set(texts)) == len(texts) for name, texts in categories.items()
+            ),
+        }
+        wrong = [name for name, agrees in agree.items() if not agrees]
     if wrong:
         raise RankPolicyError(
             f"{wrong[0]} in the file is {fitted.get(wrong[0])!r:.60}, which no training records. Copy or train the model again."
         )
 
 
-def _are_curves(value: Any) -> bool:
-    """Whether these are lists of numbers by data and metric."""
-    return isinstance(value, dict) and all(
-        isinstance(by_name, dict)
-        and all(
-            isinstance(curve, list) and all(isinstance(v, int | float) for v in curve) for curve in by_name.values()
-        )
-        for by_name in value.values()
-    )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
-
-
-def _are_categories(value: Any, feature_names: Any) -> bool:
-    """Whether these are lists of different names by columns of the ranker, or None."""
-    if value is None:
-        return True
-    return isinstance(value, dict) and all(
-        name in (feature_names or ())
-        and isinstance(known, list)
-        and all(isinstance(each, str) for each in known)
-        and len(set(known)) == len(known)
-        for name, known in value.items()
-    )
-
-
 def _versions(*packages: str) -> dict[str, str]:
     """Versions of those packages that are installed."""
-    found = {}
+    versions = {}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _warn_if_newer(versions: dict[str, str], path: Path) -> None:
-    made, here = versions.get("rankpolicy", "0"), __version__
-    if _numbers_in(made) > _numbers_in(here):
+    version = versions.get("rankpolicy", "0")
+    if _numbers_in(version) > _numbers_in(__version__):
         warnings.warn(
-            f"{path} was made with rankpolicy {made}, newer than {here} here: it may rank otherwise. Update rankpolicy.",
+            f"{path} was made with rankpolicy {version}, newer than {__version__} here: it may rank otherwise. Update rankpolicy.",
             stacklevel=4,
         )
 
 
 def _numbers_in(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"[0-9]{1,9}", version[:100])]
+    return [int(number) for number in re.findall(r"[0-9]{1,9}", version[:100])]

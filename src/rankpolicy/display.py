@@ -76,9 +76,9 @@ def html_table(rows: Iterable[Sequence[Any]], *, header: Sequence[str] = ()) -> 
     )
 
 
-def html_block(title: str, *parts: str) -> str:
+def html_block(title: str, *fragments: str) -> str:
     """A titled block for notebooks."""
-    return f"<div><strong>{html.escape(title)}</strong>{''.join(parts)}</div>"
+    return f"<div><strong>{html.escape(title)}</strong>{''.join(fragments)}</div>"
 
 
 def html_curve(values: Sequence[float], *, label: str) -> str:

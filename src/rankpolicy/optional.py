@@ -77,7 +77,7 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
     def get(name: str) -> Any:
         if name not in module_of and find_spec(f"{package}.{name}") is None:
-            by_lower = {known.lower(): known for known in names() if not known.startswith("_")}
+            by_lower = {public.lower(): public for public in names() if not public.startswith("_")}
             close = difflib.get_close_matches(name.lower(), by_lower, n=1)
             hint = f". Did you mean {by_lower[close[0]]!r}?" if close and not name.startswith("_") else ""
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")

@@ -97,21 +97,21 @@ def inputs_kept() -> Iterator[None]:
 
 def note_input(path: str | os.PathLike[str]) -> None:
     """Remember that a file is read, for ``inputs_kept``."""
-    known = _INPUTS.get()
-    if known is not None:
+    inputs = _INPUTS.get()
+    if inputs is not None:
         with contextlib.suppress(OSError):
             at = os.stat(path)
-            known[at.st_dev, at.st_ino] = os.fspath(path)
+            inputs[at.st_dev, at.st_ino] = os.fspath(path)
 
 
 def refuse_input(path: Path) -> None:
     """Refuse a file to write that was read before, where ``inputs_kept`` says so."""
-    known = _INPUTS.get()
-    if known and path.is_file() and not is_special(path):
+    inputs = _INPUTS.get()
+    if inputs and path.is_file() and not is_special(path):
         at = path.stat()
-        if (at.st_dev, at.st_ino) in known:
+        if (at.st_dev, at.st_ino) in inputs:
             raise RankPolicyError(
-                f"{path} must not be written: it is read as {known[at.st_dev, at.st_ino]}, and output never replaces its own input. "
+                f"{path} must not be written: it is read as {inputs[at.st_dev, at.st_ino]}, and output never replaces its own input. "
                 "Choose another name."
             )
 

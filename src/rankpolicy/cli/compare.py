@@ -1,5 +1,13 @@
 """rankpolicy compare
 
+Every method is fitted on a fold's training data, chooses its settings on the fold's validation data and is measured on its test data.
+
+--set epochs=50 is for every method that has this setting, --set pg-rank.epochs=50 for one method. To run one method with two
+settings, give it a second name: --variant short=pg-rank --set short.epochs=20.
+
+Rows of a --run are matched with the test data by query id and item id, or row number from 0 where the data has no item ids, as
+'rankpolicy predict --out run.trec' writes them. A query or item that is missing is an error.
+
 Parameters
 ----------
 data
@@ -30,6 +38,7 @@ rankpolicy compare --data items.csv --qid search_id --label grade --ignore title
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,16 +86,7 @@ def compare(
     out: Path | None = None,
     run: Run,
 ) -> None:
-    """Learn and measure several methods on the same folds: means, paired significance, one table.
-
-    Every method is fitted on a fold's training data, chooses its settings on the fold's validation data and is measured on its test data.
-
-    --set epochs=50 is for every method that has this setting, --set pg-rank.epochs=50 for one method. To run one method with two
-    settings, give it a second name: --variant short=pg-rank --set short.epochs=20.
-
-    Rows of a --run are matched with the test data by query id and item id, or row number from 0 where the data has no item ids, as
-    'rankpolicy predict --out run.trec' writes them. A query or item that is missing is an error.
-    """
+    """Learn and measure several methods on the same folds: means, paired significance, one table."""
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.metrics import parse_metrics
     from rankpolicy.rankers import RANKERS
@@ -99,10 +99,6 @@ def compare(
     check_per_query(per_query, inputs={"--data": data} | {f"--run {name}": path for name, path in runs.items()})
     run.make_directory(out)
     chosen_folds = _folds(data, folds, run.seed, columns)
-
-    def report_fit(method: str, fold: str, table: MetricTable) -> None:
-        run.note(f"{fold} {method}: {', '.join(f'{name} {mean:.4f}' for name, mean in table.means.items())}")
-
     with work.opened("processes") as executor:
         comparison = compare_rankers(
             chosen_folds,
@@ -114,7 +110,7 @@ def compare(
             runs=runs,
             random_state=run.seed,
             executor=executor,
-            report_fit=report_fit,
+            report_fit=partial(_report, run),
         )
     if per_query is not None:
         write_frame(comparison.to_frame(), per_query)
@@ -126,6 +122,10 @@ def compare(
         show_results=lambda: show_comparison(comparison, per_query),
         files=lambda record: {"report.html": _page(comparison, data.name, record)},
     )
+
+
+def _report(run: Run, method: str, fold: str, table: MetricTable) -> None:
+    run.note(f"{fold} {method}: {', '.join(f'{name} {mean:.4f}' for name, mean in table.means.items())}")
 
 
 def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:

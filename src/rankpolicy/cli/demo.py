@@ -1,5 +1,7 @@
 """rankpolicy demo
 
+Into --out go report.html, demo.json, run.json, the two models and the data.
+
 Parameters
 ----------
 out
@@ -41,10 +43,7 @@ def demo(
     queries: Annotated[int, typer.Option(min=20)] = 1000,
     run: Run,
 ) -> None:
-    """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
-
-    Into --out go report.html, demo.json, run.json, the two models and the data.
-    """
+    """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report."""
     from rankpolicy.data import write_letor
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.rankers import RANKERS

@@ -1,5 +1,9 @@
 """rankpolicy explain
 
+Without --query: the importance of every feature, with 95% intervals. With --query: what each feature adds to the score or expected
+rank of an item, compared with another item or with the mean of the data, as Shapley values that add up to the difference. Features
+without names are numbered from 0.
+
 Parameters
 ----------
 data
@@ -67,12 +71,7 @@ def explain(
     columns: options.Columns,
     run: Run,
 ) -> None:
-    """Show which features a model relies on, or why it places one item above another.
-
-    Without --query: the importance of every feature, with 95% intervals. With --query: what each feature adds to the score or expected
-    rank of an item, compared with another item or with the mean of the data, as Shapley values that add up to the difference. Features
-    without names are numbered from 0.
-    """
+    """Show which features a model relies on, or why it places one item above another."""
     of_item = {"query": query, "item": item, "over": over}
     item_options = {"of": explained, "samples": samples}
     importance_options = {"method": method, "metric": metric, "repeats": repeats}

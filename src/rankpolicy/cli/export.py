@@ -1,5 +1,8 @@
 """rankpolicy export
 
+Scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is scores. If
+onnxruntime is installed, the scores of the file are compared with the model's before it is written.
+
 Parameters
 ----------
 out
@@ -30,11 +33,7 @@ def export(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Write a model as an ONNX file, which other programs and languages run without rankpolicy.
-
-    Scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is scores. If
-    onnxruntime is installed, the scores of the file are compared with the model's before it is written.
-    """
+    """Write a model as an ONNX file, which other programs and languages run without rankpolicy."""
     if out.suffix != ".onnx":
         raise RankPolicyError(f"--out must end in .onnx; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model})

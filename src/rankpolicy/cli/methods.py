@@ -1,5 +1,8 @@
 """rankpolicy methods
 
+For each setting: what it is, the values it may have, its default, and when it is read. Rankers and bandits take settings by
+--set NAME=VALUE.
+
 Parameters
 ----------
 name : NAME
@@ -41,11 +44,7 @@ def methods(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """List rankers, models, estimators, metrics, bandits, click models and more; with NAME, show its settings.
-
-    For each setting: what it is, the values it may have, its default, and when it is read. Rankers and bandits take settings by
-    --set NAME=VALUE.
-    """
+    """List rankers, models, estimators, metrics, bandits, click models and more; with NAME, show its settings."""
     if not name:
         _list(as_json)
         return

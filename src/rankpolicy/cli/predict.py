@@ -1,5 +1,8 @@
 """rankpolicy predict
 
+A .txt file gets one score per line, in the order of the items in the data file; a TREC run is sorted, with item ids, or row
+numbers where the data has none.
+
 Parameters
 ----------
 data
@@ -44,11 +47,7 @@ def predict(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Score the items of new data.
-
-    A .txt file gets one score per line, in the order of the items in the data file; a TREC run is sorted, with item ids, or row
-    numbers where the data has none.
-    """
+    """Score the items of new data."""
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model, "--data": data})

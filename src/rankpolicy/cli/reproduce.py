@@ -1,5 +1,8 @@
 """rankpolicy reproduce
 
+A statement holds, is contradicted, or is not shown where intervals include both. The exit status is 1 when one is contradicted.
+Works in a checkout of the repository; an installed wheel has no reproductions.
+
 Parameters
 ----------
 target : PAPER/TABLE
@@ -59,11 +62,7 @@ def reproduce(
     work: options.ParallelWork,
     run: Run,
 ) -> None:
-    """Run a table or figure of a paper again: our numbers next to the paper's, and a verdict on each of its statements.
-
-    A statement holds, is contradicted, or is not shown where intervals include both. The exit status is 1 when one is contradicted.
-    Works in a checkout of the repository; an installed wheel has no reproductions.
-    """
+    """Run a table or figure of a paper again: our numbers next to the paper's, and a verdict on each of its statements."""
     targets = known_targets()
     if show_list:
         _show_list(targets, run.as_json)
@@ -86,7 +85,7 @@ def reproduce(
         {
             "target": target,
             "rows": list(outcome.rows),
-            "statements": [each.to_dict() for each in statements],
+            "statements": [judgement.to_dict() for judgement in statements],
             "claims": [claim.to_dict() for claim in outcome.claims],
             "smoke": smoke,
             "commit": commit,
@@ -96,7 +95,7 @@ def reproduce(
         show_results=lambda: _show_outcome(target, outcome, statements, run.directory),
         files=lambda _: _files(outcome),
     )
-    if any(each.verdict == "contradicted" for each in statements) and not smoke:
+    if any(judgement.verdict == "contradicted" for judgement in statements) and not smoke:
         raise typer.Exit(A_STATEMENT_IS_CONTRADICTED)
 
 
@@ -151,10 +150,11 @@ def _show_outcome(target: str, outcome: Outcome, statements: Sequence[Judged], d
     show_table(columns, rows, numbers_from=None, title=target)
     claims = [(claim.claim, claim.paper, claim.ours, _verdict(claim.verdict)) for claim in outcome.claims]
     show_table(("claim", "paper", "ours", "verdict"), claims, numbers_from=None, title="claims")
-    said = [
-        (each.statement.words, str(each.statement.origin), _verdict(each.verdict), each.counts) for each in statements
+    judgements = [
+        (judged.statement.words, str(judged.statement.origin), _verdict(judged.verdict), judged.counts)
+        for judged in statements
     ]
-    show_table(("statement", "whose", "verdict", "claims"), said, numbers_from=None, title="statements")
+    show_table(("statement", "whose", "verdict", "claims"), judgements, numbers_from=None, title="statements")
     show(f"written to {directory}")
 
 

@@ -1,5 +1,11 @@
 """rankpolicy sample-data
 
+- judgements.csv: one row per query and product, with named columns, missing values and categories;
+- train.txt, valid.txt, test.txt: LETOR text;
+- sessions.csv: the click log of a search; clicks.csv: the same with texts, users and side information.
+
+Files that exist are never overwritten.
+
 Parameters
 ----------
 folder : FOLDER
@@ -27,14 +33,7 @@ def sample_data(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Write small synthetic files to try every verb on: features with labels, a search log, and a click table with texts.
-
-    - judgements.csv: one row per query and product, with named columns, missing values and categories;
-    - train.txt, valid.txt, test.txt: LETOR text;
-    - sessions.csv: the click log of a search; clicks.csv: the same with texts, users and side information.
-
-    Files that exist are never overwritten.
-    """
+    """Write small synthetic files to try every verb on: features with labels, a search log, and a click table with texts."""
     from rankpolicy.data.formats.letor import write_letor
     from rankpolicy.data.sets.shop import make_shop
     from rankpolicy.data.sets.web_search import make_web_search

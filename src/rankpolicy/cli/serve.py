@@ -1,5 +1,11 @@
 """rankpolicy serve
 
+POST /v1/rank gives a list, POST /v1/events takes clicks, /openapi.json describes both. Without keys only this machine is served;
+'rankpolicy service key new' makes one. The dashboard is at /. End it with Ctrl-C.
+
+With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
+to playground.db and a list is learned after two seconds.
+
 Parameters
 ----------
 config
@@ -62,14 +68,7 @@ def serve(
     rate: Annotated[float | None, typer.Option(min=0.1, max=1000)] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
-
-    POST /v1/rank gives a list, POST /v1/events takes clicks, /openapi.json describes both. Without keys only this machine is served;
-    'rankpolicy service key new' makes one. The dashboard is at /. End it with Ctrl-C.
-
-    With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
-    to playground.db and a list is learned after two seconds.
-    """
+    """Serve rankings over HTTP: show lists, store clicks durably, learn from them."""
     with _errors_as_json(), ExitStack() as stack:
         need_serve()
         if rate is not None and not playground:

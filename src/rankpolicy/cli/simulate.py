@@ -1,5 +1,10 @@
 """rankpolicy simulate
 
+Into --out go regret.png, .svg and .csv, simulate.json and run.json.
+
+--set discount=0.999 is for every bandit that has this setting, --set epsilon-greedy.epsilon=0.1 for one bandit. To run one bandit
+with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
+
 Parameters
 ----------
 bandits
@@ -68,13 +73,7 @@ def simulate(
     out: Path = Path("runs/simulate"),
     run: Run,
 ) -> None:
-    """Let bandits rank for simulated users: regret over steps, mean and standard error over runs.
-
-    Into --out go regret.png, .svg and .csv, simulate.json and run.json.
-
-    --set discount=0.999 is for every bandit that has this setting, --set epsilon-greedy.epsilon=0.1 for one bandit. To run one bandit
-    with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
-    """
+    """Let bandits rank for simulated users: regret over steps, mean and standard error over runs."""
     from rankpolicy.bandits import BANDITS
     from rankpolicy.simulation import mean_over_problems, simulate as simulate_bandits
 

@@ -1,5 +1,11 @@
 """rankpolicy tradeoff
 
+Every method is fitted at every strength and measured exactly on held-out queries. Into --out go tradeoff.png, .svg, .csv and .json,
+report.html and run.json.
+
+--set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
+give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
+
 Parameters
 ----------
 data : synthetic|FILE
@@ -37,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,14 +90,7 @@ def tradeoff(
     out: Path = Path("runs/tradeoff"),
     run: Run,
 ) -> None:
-    """The cost of fairness: utility against disparity of exposure, one curve per method.
-
-    Every method is fitted at every strength and measured exactly on held-out queries. Into --out go tradeoff.png, .svg, .csv and .json,
-    report.html and run.json.
-
-    --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
-    give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
-    """
+    """The cost of fairness: utility against disparity of exposure, one curve per method."""
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require
     from rankpolicy.rankers import RANKERS
@@ -109,14 +109,7 @@ def tradeoff(
         test_fraction=test_fraction,
         seeds=range(run.seed, run.seed + seeds),
     )
-    for method_settings in named.settings.values():
-        if "protected_group" in method_settings:
-            method_settings["protected_group"] = datasets.group_named(method_settings["protected_group"])
-
-    def report_point(done: int, total: int, what: str, value: SeedValue) -> None:
-        numbers = f"{reward} {value.utility:.4f}, disparity {value.disparity:.5f}"
-        run.note(f"{done}/{total} {what} seed {value.seed}: {numbers}")
-
+    datasets.name_groups_in(named.settings)
     with work.opened() as executor:
         curves = sweep_tradeoff(
             datasets.trains,
@@ -128,7 +121,7 @@ def tradeoff(
             reward=reward,
             fairness=measured_aim,
             executor=executor,
-            report_point=report_point,
+            report_point=partial(_report, run, reward),
         )
     run.finish(
         curves.to_dict(),
@@ -137,6 +130,11 @@ def tradeoff(
         show_results=lambda: _show(curves),
         files=lambda record: _files(curves, datasets, record),
     )
+
+
+def _report(run: Run, reward: str, done: int, total: int, what: str, value: SeedValue) -> None:
+    numbers = f"{reward} {value.utility:.4f}, disparity {value.disparity:.5f}"
+    run.note(f"{done}/{total} {what} seed {value.seed}: {numbers}")
 
 
 def _strengths_by_method(

@@ -1,5 +1,7 @@
 """rankpolicy train
 
+model.run.json next to model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
+
 Parameters
 ----------
 method
@@ -212,10 +214,7 @@ def train(
     work: Workers,
     run: Run,
 ) -> None:
-    """Learn a ranker and write it to one file.
-
-    model.run.json next to model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
-    """
+    """Learn a ranker and write it to one file."""
     from rankpolicy.training.data_parallel import current_num_workers
 
     _check_files(run.context, out, checkpoint)

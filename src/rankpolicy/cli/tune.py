@@ -1,5 +1,10 @@
 """rankpolicy tune
 
+Settings are chosen on validation data alone. With --test the tuned ranker and the one as given are measured on queries that took no
+part, with an interval of the difference paired by query.
+
+Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
+
 Parameters
 ----------
 method
@@ -33,6 +38,7 @@ rankpolicy tune --method pg-rank --data train.txt --out runs/tune --num-trials 6
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,13 +77,7 @@ def tune(
     columns: options.ColumnsOnDisk,
     run: Run,
 ) -> None:
-    """Search for the settings of a method with the best validation score, and learn a ranker with them.
-
-    Settings are chosen on validation data alone. With --test the tuned ranker and the one as given are measured on queries that took no
-    part, with an interval of the difference paired by query.
-
-    Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
-    """
+    """Search for the settings of a method with the best validation score, and learn a ranker with them."""
     from rankpolicy.experiments import tune as search
     from rankpolicy.metrics import parse_metrics
 
@@ -92,11 +92,6 @@ def tune(
         files = {"train": data, "valid": valid, "test": test}
         datasets = options.read_alike(files, columns.read)
         train, validation = _training_and_validation(datasets, run.seed)
-
-        def report_trial(trial: Trial) -> None:
-            outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
-            run.note(f"trial {trial.number} of 0 to {num_trials - 1}: {outcome}")
-
         tuned = search(
             ranker,
             searched,
@@ -107,7 +102,7 @@ def tune(
             study=study,
             executor=executor,
             random_state=run.seed,
-            report_trial=report_trial,
+            report_trial=partial(_report, run, num_trials),
             progress=False,
         )
     tested = None
@@ -123,6 +118,11 @@ def tune(
         show_results=lambda: _show(tuned, tested, out),
         files=lambda record: _files(out, tuned, tested, datasets, lead, record),
     )
+
+
+def _report(run: Run, num_trials: int, trial: Trial) -> None:
+    outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
+    run.note(f"trial {trial.number} of 0 to {num_trials - 1}: {outcome}")
 
 
 def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> dict[str, Any]:

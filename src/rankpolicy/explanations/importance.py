@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.dataset import check_has_labels
+from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.declarations.arguments import checked_level, seeded, whole_number
 from rankpolicy.display import html_block, html_table
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
@@ -184,30 +185,36 @@ def permutation_importance(
     dataset = dataset_to_explain(ranker, data, "data to measure on", y=y, qid=qid, group=group)
     check_has_labels(dataset, "data to measure on")
     measure = reward_for_labels(reward_to_maximise(metric), dataset.label_kind)
-    before = evaluate_scores(ranker._scores(dataset), dataset, [measure])[:, 0]
-    features = dataset.features_by_query.copy()
-    shuffled = replace(dataset, features_by_query=features)
-    drops_with_intervals = np.empty((3, dataset.num_features))
-    for column in range(dataset.num_features):
-        values, drops = dataset.features_by_query[:, column], np.zeros(dataset.num_queries)
-        for _ in range(num_repeats if _varies(values) else 0):
-            # The dataset holds a read-only view of this array.
-            features[:, column] = values[generator.permutation(dataset.num_items)]
-            drops += before - evaluate_scores(ranker._scores(shuffled), dataset, [measure])[:, 0]
-        features[:, column] = values
-        drops /= num_repeats
-        interval = bootstrap_interval(drops, query_weights=dataset.query_weights, level=level)
-        drops_with_intervals[:, column] = mean_over_queries(drops, dataset.query_weights), *interval
+    drops = list(_drops(ranker, dataset, measure, num_repeats, generator))
+    weights = dataset.query_weights
+    intervals = np.array([bootstrap_interval(drop, query_weights=weights, level=level) for drop in drops])
     return FeatureImportance(
         names=names_of(dataset),
-        importances=drops_with_intervals[0],
-        lower=drops_with_intervals[1],
-        upper=drops_with_intervals[2],
+        importances=np.array([mean_over_queries(drop, weights) for drop in drops]),
+        lower=intervals[:, 0],
+        upper=intervals[:, 1],
         method="permutation",
         metric=measure.name,
         level=level,
         ranker=ranker.name,
     )
+
+
+def _drops(
+    ranker: Ranker, dataset: RankingDataset, measure: Any, num_repeats: int, generator: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
+    """By how much the metric of each query drops when a feature is shuffled, feature by feature."""
+    before = evaluate_scores(ranker._scores(dataset), dataset, [measure])[:, 0]
+    features = dataset.features_by_query.copy()
+    shuffled = replace(dataset, features_by_query=features)
+    for column in range(dataset.num_features):
+        values, drop = dataset.features_by_query[:, column], np.zeros(dataset.num_queries)
+        for _ in range(num_repeats if _varies(values) else 0):
+            # The dataset holds a read-only view of this array.
+            features[:, column] = values[generator.permutation(dataset.num_items)]
+            drop += before - evaluate_scores(ranker._scores(shuffled), dataset, [measure])[:, 0]
+        features[:, column] = values
+        yield drop / num_repeats
 
 
 def _varies(values: NDArray[np.float32]) -> bool:

@@ -1,5 +1,8 @@
 """rankpolicy clicks bias
 
+The methods pivot, adjacent, all-pairs, em and dual need items that were shown at several ranks; randomised needs a log whose order
+was drawn at random. Methods that need more than a log holds (segments, query features, swaps) are available in Python only.
+
 Parameters
 ----------
 method
@@ -53,11 +56,7 @@ def bias(
     out: Path | None = None,
     run: Run,
 ) -> None:
-    """Estimate how likely users examine each rank, relative to the first, with bootstrap intervals.
-
-    The methods pivot, adjacent, all-pairs, em and dual need items that were shown at several ranks; randomised needs a log whose order
-    was drawn at random. Methods that need more than a log holds (segments, query features, swaps) are available in Python only.
-    """
+    """Estimate how likely users examine each rank, relative to the first, with bootstrap intervals."""
     from rankpolicy.clicks import estimate_position_bias
 
     names = _methods(method)

@@ -1,5 +1,8 @@
 """rankpolicy clicks fit
 
+With --out, every model is written as MODEL.json, and 'rankpolicy simulate --users MODEL.json' simulates such users. Counts by
+(query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
+
 Parameters
 ----------
 models : default all that the log allows
@@ -57,11 +60,7 @@ def fit(
     out: Path | None = None,
     run: RunWithoutSeed,
 ) -> None:
-    """Fit click models to a log and measure them on held-out sessions: log-likelihood, perplexity overall and by rank.
-
-    With --out, every model is written as MODEL.json, and 'rankpolicy simulate --users MODEL.json' simulates such users. Counts by
-    (query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
-    """
+    """Fit click models to a log and measure them on held-out sessions: log-likelihood, perplexity overall and by rank."""
     from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models
     from rankpolicy.declarations.setting_texts import parse_setting
 

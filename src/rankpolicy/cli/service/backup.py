@@ -1,5 +1,8 @@
 """rankpolicy service backup
 
+The copy is a database like the other: to restore it, stop the service and serve the copy. It holds the hashes of keys and the secret
+of random lists, so keep it as safe as the original.
+
 Parameters
 ----------
 copy : COPY
@@ -28,11 +31,7 @@ def backup(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Copy the database of a service while it runs, and check every row of the copy.
-
-    The copy is a database like the other: to restore it, stop the service and serve the copy. It holds the hashes of keys and the secret
-    of random lists, so keep it as safe as the original.
-    """
+    """Copy the database of a service while it runs, and check every row of the copy."""
     need_serve()
     from rankpolicy.service.log import is_url
     from rankpolicy.service.log.sqlite.backup import back_up

@@ -1,5 +1,8 @@
 """rankpolicy service delete
 
+A running service is not disturbed; lists whose window is open stay. With retention_days in the configuration a service does the same
+every hour. The deletion is in the audit log.
+
 Parameters
 ----------
 before : DATE
@@ -24,11 +27,7 @@ def delete(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Delete old lists with their events. What policies learned from them stays, and replay goes on from there.
-
-    A running service is not disturbed; lists whose window is open stay. With retention_days in the configuration a service does the same
-    every hour. The deletion is in the audit log.
-    """
+    """Delete old lists with their events. What policies learned from them stays, and replay goes on from there."""
     end = time_from("--before", before)
     assert end is not None
     with opened(db, role="keys") as store:

@@ -1,5 +1,8 @@
 """rankpolicy service evaluate
 
+Lists without propensities and lists shown without any randomness say nothing about other lists: they are refused and counted. With
+--against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
+
 Parameters
 ----------
 candidate : MODEL
@@ -59,11 +62,7 @@ def evaluate(
     db: Db = "rankpolicy.db",
     run: RunWithoutSeed,
 ) -> None:
-    """The events per list that a candidate would have had, estimated from the log of a service, with an interval.
-
-    Lists without propensities and lists shown without any randomness say nothing about other lists: they are refused and counted. With
-    --against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
-    """
+    """The events per list that a candidate would have had, estimated from the log of a service, with an interval."""
     run.make_directory(out)
     if not 0 < level < 1:
         raise RankPolicyError(f"--level must be between 0 and 1; got {level:g}.")

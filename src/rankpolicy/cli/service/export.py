@@ -1,5 +1,9 @@
 """rankpolicy service export
 
+lists.parquet has one row per list and is what 'rankpolicy clicks' reads; items.parquet has the features of items, for 'rankpolicy
+train --data items.parquet --clicks lists.parquet --propensities bias.json'; events.parquet has one row per event; click_table.parquet
+is written where items have texts. A running service is not disturbed.
+
 Parameters
 ----------
 out
@@ -39,12 +43,7 @@ def export(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Write what was shown, with which probability, and what users did, as Parquet files.
-
-    lists.parquet has one row per list and is what 'rankpolicy clicks' reads; items.parquet has the features of items, for 'rankpolicy
-    train --data items.parquet --clicks lists.parquet --propensities bias.json'; events.parquet has one row per event; click_table.parquet
-    is written where items have texts. A running service is not disturbed.
-    """
+    """Write what was shown, with which probability, and what users did, as Parquet files."""
     first, end = time_from("--since", since), time_from("--until", until)
     mask = os.umask(0o077)  # what users did is for the owner only
     try:

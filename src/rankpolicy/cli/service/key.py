@@ -1,5 +1,7 @@
 """rankpolicy service key
 
+A running service knows a new or revoked key after a second. With the first key, requests without one are refused.
+
 Parameters
 ----------
 action : new|list|revoke
@@ -52,10 +54,7 @@ def key(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Make, list or revoke keys. A key is shown once, when it is made; the database holds its hash.
-
-    A running service knows a new or revoked key after a second. With the first key, requests without one are refused.
-    """
+    """Make, list or revoke keys. A key is shown once, when it is made; the database holds its hash."""
     check_name("action", action, ACTIONS)
     if (action == "revoke") != (key_id is not None):
         raise RankPolicyError("give the ID of a key with revoke, and only there: rankpolicy service key revoke ID.")

@@ -1,5 +1,8 @@
 """rankpolicy service promote
 
+The file is checked and copied into the database; a running service follows after a second. Who gets a canary is decided by a hash of
+the user, or of the list where it has no user. 'rankpolicy service rollback' takes it back.
+
 Parameters
 ----------
 model : MODEL
@@ -50,11 +53,7 @@ def promote(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Serve a ranker under the name of a policy, to all users or, as a canary, to a share of them.
-
-    The file is checked and copied into the database; a running service follows after a second. Who gets a canary is decided by a hash of
-    the user, or of the list where it has no user. 'rankpolicy service rollback' takes it back.
-    """
+    """Serve a ranker under the name of a policy, to all users or, as a canary, to a share of them."""
     if (model is None) == (version is None):
         raise RankPolicyError("give the file of a model, or --version of one that was served before; one of them.")
     share_of_traffic = share_from(share)

@@ -1,5 +1,9 @@
 """rankpolicy service replay
 
+Every list must have been ranked by the version that promotions, canaries and splits say, and snapshots must equal what the log leads
+to; the exit status is 1 if one does not. A running service is not disturbed: GET /v1/policies gives the hash of its state, to be
+compared with the one that is printed here.
+
 Examples
 --------
 rankpolicy service replay
@@ -27,12 +31,7 @@ def replay(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Check every row of the log, compute the state of every policy from it again, and compare bit by bit.
-
-    Every list must have been ranked by the version that promotions, canaries and splits say, and snapshots must equal what the log leads
-    to; the exit status is 1 if one does not. A running service is not disturbed: GET /v1/policies gives the hash of its state, to be
-    compared with the one that is printed here.
-    """
+    """Check every row of the log, compute the state of every policy from it again, and compare bit by bit."""
     with opened(db, role="reader") as store:
         from rankpolicy.service.log.replay import replay as replay_log, replay_choices
         from rankpolicy.service.policies.policy_settings import policy_of_version

@@ -1,5 +1,8 @@
 """rankpolicy service retrain
 
+The ranker is judged by lists that it has not seen, against the version that serves. It may run beside the service, which follows a
+promotion after a second. Everything is in the audit log.
+
 Parameters
 ----------
 config
@@ -42,11 +45,7 @@ def retrain(
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Do what the retrain tables of a configuration say: estimate position bias, learn a ranker, judge it, promote it if better.
-
-    The ranker is judged by lists that it has not seen, against the version that serves. It may run beside the service, which follows a
-    promotion after a second. Everything is in the audit log.
-    """
+    """Do what the retrain tables of a configuration say: estimate position bias, learn a ranker, judge it, promote it if better."""
     from rankpolicy.service.config import ServiceConfig, read_config
 
     settings = ServiceConfig(**read_config(config))

@@ -32,13 +32,15 @@ class TradeoffData:
     trains: tuple[RankingDataset, ...]
     tests: tuple[RankingDataset, ...]
 
-    def group_named(self, text: Any) -> Any:
-        """The group that is written like this, in the type that the data have; the text itself where there is none."""
+    def name_groups_in(self, settings: dict[str, dict[str, Any]]) -> None:
+        """Replace the text of a protected group in the settings of methods by the group, in the type that the data have."""
         import numpy as np
 
         groups = self.trains[0].groups_by_query
         by_text = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
-        return by_text.get(str(text), text)
+        for method_settings in settings.values():
+            if (text := method_settings.get("protected_group")) is not None:
+                method_settings["protected_group"] = by_text.get(str(text), text)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """The data as a run record describes them."""

@@ -44,15 +44,16 @@ class Documentation(NamedTuple):
 def documentation_of(owner: Any) -> Documentation:
     """The docstring of a verb or a class, with each paragraph in one line: the width of the terminal breaks it, not that of the source.
 
-    The sections of a verb may stand in the docstring of its module.
+    The summary of a verb is its own docstring; the other paragraphs and the sections stand below the title of its module's.
     """
+    texts: list[str] = []
     sections: dict[str, str] = {}
-    for documented in (inspect.getmodule(owner), owner) if inspect.isfunction(owner) else (owner,):
+    for documented in (owner, inspect.getmodule(owner)) if inspect.isfunction(owner) else (owner,):
         text, *titled = _SECTION.split(inspect.cleandoc(documented.__doc__ or ""))
-        sections |= zip(titled[::2], titled[1::2], strict=True)
-    return Documentation(
-        "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")).rstrip(), sections
-    )
+        paragraphs = text.split("\n\n")
+        texts += paragraphs if documented is owner else paragraphs[1:]  # without its title
+        sections = dict(zip(titled[::2], titled[1::2], strict=True)) | sections
+    return Documentation("\n\n".join(" ".join(paragraph.split()) for paragraph in texts).rstrip(), sections)
 
 
 def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,11 +76,11 @@ def for_typer(verb: Callable[..., Any]) -> Callable[..., Any]:
             parameters += _described([parameter], verb)
 
     def call(**values: Any) -> Any:
-        made = {
+        options = {
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        return verb(**values, **made)
+        return verb(**values, **options)
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
