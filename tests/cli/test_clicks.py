@@ -80,7 +80,7 @@ def test_a_folder_of_models_and_a_report(rankpolicy, logs, tmp_path):
 def test_counts_take_the_models_that_need_no_session(rankpolicy, logs):
     result = rankpolicy("clicks", "fit", logs / "counts.csv", "--json")
     assert result.status == 0
-    assert list(result.json["models"]) == ["gctr", "rctr", "dctr", "pbm"]
+    assert list(result.json["models"]) == ["gctr", "rctr", "dctr", "coec", "pbm"]
     assert "no order to split by" in result.stderr
 
 

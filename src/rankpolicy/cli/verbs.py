@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
 CLICKS_VERBS: dict[str, str] = {
     "fit": "Fit click models to a log and measure them.",
     "bias": "Estimate how likely users examine each rank.",
+    "judgments": "Rate items by their clicks, for OpenSearch.",
 }
 
 SERVICE_VERBS: dict[str, str] = {

@@ -1,4 +1,4 @@
-"""Click logs, ten models of how users click, position bias, and learning to rank from clicks.
+"""Click logs, eleven models of how users click, position bias, and learning to rank from clicks.
 
     read_click_log ─> ClickLog ─fit_click_model─> ClickModel ─> relevance, click probabilities, perplexity, sampled clicks, users
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.models.definition import User as User
     from rankpolicy.clicks.models.fit import fit_click_model as fit_click_model
     from rankpolicy.clicks.models.fit_settings import ClickFitSettings as ClickFitSettings
+    from rankpolicy.clicks.models.judgments import judgments_of as judgments_of
     from rankpolicy.clicks.models.members import CLICK_MODELS as CLICK_MODELS
     from rankpolicy.clicks.position_bias.bias import (
         PositionBias as PositionBias,

@@ -231,7 +231,7 @@ class LogFormat:
 
     Parameters
     ----------
-    format : yandex|rows|sessions|counts|click-table, default recognised by its columns
+    format : yandex|ubi|rows|sessions|counts|click-table, default recognised by its name and columns
         Format of the log.
     columns : NAME=COLUMN,...
         What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, clicks;
@@ -257,7 +257,7 @@ Log = Annotated[
     Path,
     typer.Argument(
         metavar="LOG",
-        help="Yandex rows (.gz, .bz2, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+        help="Yandex rows (.gz, .bz2, .zst), UBI (.ndjson), .parquet or .csv, click tables too; or a folder of .parquet files.",
         show_default=False,
     ),
 ]

@@ -10,12 +10,13 @@ from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.from_dataset import click_log_of
 from rankpolicy.clicks.log.log_tables import CLICK_TABLE, COLUMNS, checked_columns, layout_of, read_table_clicks
 from rankpolicy.clicks.log.scanned_log import scan_click_log
+from rankpolicy.clicks.log.ubi import read_ubi_clicks
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
 from rankpolicy.data.click_table.table import read_click_table
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError, unknown_name
 
-FORMATS = ("yandex", CLICK_TABLE, *COLUMNS)
+FORMATS = ("yandex", "ubi", CLICK_TABLE, *COLUMNS)
 
 
 @checked_kinds
@@ -31,6 +32,7 @@ def read_click_log(
     Formats:
 
     - yandex: tab-separated rows of Yandex's relevance prediction challenge;
+    - ubi: queries and events of User Behavior Insights as JSON lines (.ndjson, .jsonl), as OpenSearch exports them;
     - rows: a table with one row per item shown (session, query, item, position, clicked);
     - sessions: a table with one row per session (query, items, clicks), where items and clicks are lists;
     - counts: a table with one row per (query, item, position), with impressions and clicks;
@@ -41,7 +43,7 @@ def read_click_log(
     path
         The file. Tables are .parquet or .csv. A folder of .parquet files is read block by block, as ``scan_click_log`` does.
     format
-        yandex, rows, sessions, counts or click-table; by default guessed from the name and the columns.
+        yandex, ubi, rows, sessions, counts or click-table; by default guessed from the name and the columns.
     columns
         Names of columns that are called differently in the file: ``{"item": "document"}``.
     lenient
@@ -59,6 +61,8 @@ def read_click_log(
     chosen = format or _guessed(path, names)
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
+    if chosen == "ubi":
+        return read_ubi_clicks(path, lenient=lenient)
     if chosen == CLICK_TABLE:
         if lenient:
             raise RankPolicyError(
@@ -69,5 +73,8 @@ def read_click_log(
 
 
 def _guessed(path: str | os.PathLike[str], names: Mapping[str, str]) -> str:
-    is_table = any(suffix in (".parquet", ".csv") for suffix in Path(path).suffixes)
+    suffixes = Path(path).suffixes
+    if any(suffix in (".ndjson", ".jsonl") for suffix in suffixes):
+        return "ubi"
+    is_table = any(suffix in (".parquet", ".csv") for suffix in suffixes)
     return layout_of(path, names) if is_table else "yandex"

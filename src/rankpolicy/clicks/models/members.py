@@ -17,6 +17,7 @@ CLICK_MODELS: Members[type[ClickModel]] = Members(
         "gctr": f"{_MODELS}.click_through:GlobalCTR",
         "rctr": f"{_MODELS}.click_through:RankCTR",
         "dctr": f"{_MODELS}.click_through:ItemCTR",
+        "coec": f"{_MODELS}.coec:ClicksOverExpected",
         "pbm": f"{_MODELS}.examination:PositionBased",
         "cm": f"{_MODELS}.cascade:Cascade",
         "dcm": f"{_MODELS}.cascade:DependentClick",
