@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ import pytest
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.domain.messages import Item, NewEvent, RankRequest
+from rankpolicy.service.domain.records import Lesson
 from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.learning.live import LivePolicy
 from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore
@@ -27,6 +31,7 @@ from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, click, events, live_policies, policy_of, ranked, request_of
 from tests.service.test_connections import BODY, HEAD, all_that_comes, connected
 from tests.service.test_journal_beside import HandWriter, lists, submitted
+from tests.waits import LONGEST_WAIT
 
 CODE = """
 import sys
@@ -130,6 +135,80 @@ def test_a_frozen_policy_orders_as_its_policy_did_whatever_is_learned_later(tmp_
     store.close()
 
 
+@pytest.mark.parametrize("draws", [0, 3])
+def test_a_list_that_waits_too_long_for_its_turn_is_refused_and_not_ordered(tmp_path, monkeypatch, draws):
+    from rankpolicy.service import ranking_service
+
+    now, begun, may_end = [0.0], threading.Event(), threading.Event()
+    clock = SimpleNamespace(monotonic=lambda: now[0], perf_counter_ns=time.perf_counter_ns)
+    monkeypatch.setattr(ranking_service, "time", clock)
+    ordered, order = [], LivePolicy.order
+
+    def slow(live, request, *, generator):
+        ordered.append(request.query)
+        begun.set()
+        may_end.wait(LONGEST_WAIT)
+        return order(live, request, generator=generator)
+
+    monkeypatch.setattr(LivePolicy, "order", slow)
+    monkeypatch.setattr(LivePolicy, "order_soon", lambda *arguments, **options: None)
+    config = ServiceConfig(db=str(tmp_path / "service.db"), list_seconds=60, queue_seconds=2.0)
+    service = RankingService(config)
+
+    async def served():
+        service.start()
+        requests = [RankRequest(query=name, items=[Item(id="a")], propensity_draws=draws) for name in "abc"]
+        first = asyncio.create_task(service.rank(requests[0]))
+        await asyncio.to_thread(begun.wait, LONGEST_WAIT)
+        queue = (service._draws if draws else service._slow)._work_queue
+        second = asyncio.create_task(service.rank(requests[1]))
+        while queue.qsize() < 1:
+            await asyncio.sleep(0)
+        now[0] = 3.0
+        third = asyncio.create_task(service.rank(requests[2]))
+        while queue.qsize() < 2:
+            await asyncio.sleep(0)
+        may_end.set()
+        answers = await asyncio.gather(first, second, third, return_exceptions=True)
+        await asyncio.to_thread(service.stop)
+        return answers
+
+    first, second, third = asyncio.run(asyncio.wait_for(served(), LONGEST_WAIT))
+    assert first.logged
+    assert third.logged
+    assert "more lists come than can be ordered" in str(second)
+    assert (second.status, service.num_shed, ordered) == (503, 1, ["a", "c"])
+
+
+def test_a_list_whose_budget_has_passed_leaves_the_queue(tmp_path, monkeypatch):
+    begun, may_end, ordered, order = threading.Event(), threading.Event(), [], LivePolicy.order
+
+    def slow(live, request, *, generator):
+        ordered.append(request.query)
+        begun.set()
+        may_end.wait(LONGEST_WAIT)
+        return order(live, request, generator=generator)
+
+    monkeypatch.setattr(LivePolicy, "order", slow)
+    config = ServiceConfig(db=str(tmp_path / "service.db"), list_seconds=60, rank_budget_seconds=0.05, queue_seconds=60)
+    service = RankingService(config)
+
+    async def served():
+        service.start()
+        answers = []
+        for name in "abc":
+            answers.append(await service.rank(RankRequest(query=name, items=[Item(id="a")], propensity_draws=1)))
+            assert begun.wait(LONGEST_WAIT)
+        stopping = asyncio.create_task(asyncio.to_thread(service.stop))  # waits for the one that has begun
+        may_end.set()
+        await stopping
+        return answers
+
+    answers = asyncio.run(asyncio.wait_for(served(), LONGEST_WAIT))
+    assert [answer.mode for answer in answers] == ["fallback"] * 3
+    assert ordered == ["a"]
+
+
 def test_items_times_draws_are_bounded(tmp_path):
     service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), max_item_draws=100))
     request = RankRequest(query="q", items=[Item(id="a"), Item(id="b")], propensity_draws=51)
@@ -180,9 +259,17 @@ def test_a_stalled_writer_gives_unlogged_lists_and_refuses_events(tmp_path):
     store.close()
 
 
-def test_learning_waits_for_no_copy_of_the_state_in_the_event_loop(tmp_path):
+def learned_in(tmp_path, settings, monkeypatch, *, taken=False, before=lambda policy: None):
+    """The thread in which a list is learned while the event loop waits for nothing, and the answer after it."""
     store = SqliteStore(tmp_path / "service.db")
-    live, writer = live_policies(store, {"default": BANDIT}), HandWriter(store)
+    live, writer = live_policies(store, {"default": settings}), HandWriter(store)
+    threads, learn = [], query_bandit.BanditPolicy.learn
+
+    def watched(policy, lessons):
+        threads.append(threading.current_thread().name.rpartition("_")[0])
+        learn(policy, lessons)
+
+    monkeypatch.setattr(query_bandit.BanditPolicy, "learn", watched)
 
     async def served():
         journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=writer)
@@ -193,10 +280,10 @@ def test_learning_waits_for_no_copy_of_the_state_in_the_event_loop(tmp_path):
         writer.finish()
         answers = submitted(journal, *lists(live, "r2"))
         policy = live.named(None)
-        lock, policy._lock = policy._lock, TakenLock()  # by a thread that copies the state
-        writer.finish(later=10**9)
-        assert answers == []
-        policy._lock = lock
+        before(policy.policy)
+        with policy._lock if taken else nullcontext():  # by a thread that copies the state
+            writer.finish(later=10**9)
+            assert not (taken and answers)
         while not answers:
             await asyncio.sleep(0.01)
         assert (answers[0].shown.ranking_id, writer.num_reopened) == ("r2", 0)
@@ -204,13 +291,40 @@ def test_learning_waits_for_no_copy_of_the_state_in_the_event_loop(tmp_path):
 
     asyncio.run(asyncio.wait_for(served(), 60))
     store.close()
+    return threads
+
+
+def test_learning_waits_for_no_copy_of_the_state_in_the_event_loop(tmp_path, monkeypatch):
+    assert learned_in(tmp_path, BANDIT, monkeypatch, taken=True) == ["rankpolicy learning"]
+
+
+@pytest.mark.parametrize("why", ["table is full", "queries are forgotten", "neither"])
+def test_a_table_is_made_anew_in_a_thread(tmp_path, monkeypatch, why):
+    monkeypatch.setattr(query_bandit, "_SMALL", 0)
+
+    def fill(policy):
+        table = policy._bandit._table
+        if why == "table is full":
+            while table.has_room(4):  # keys of the list that will be learned
+                learn(policy, [_lesson(policy.num_keys)])  # 3 keys
+        elif why == "queries are forgotten":
+            learn(policy, [_lesson(number) for number in range(1, 6)])
+
+    learn = query_bandit.BanditPolicy.learn
+    settings = BANDIT | ({"max_queries": 5} if why == "queries are forgotten" else {})
+    in_loop = why == "neither"
+    threads = learned_in(tmp_path, settings, monkeypatch, before=fill)
+    assert [name == "rankpolicy learning" for name in threads] == [not in_loop]
+
+
+def _lesson(number):
+    return Lesson(seq=number, version=1, query=f"other {number}", items=["a", "b"], clicks=bytes(2))
 
 
 def test_states_are_hashed_outside_the_event_loop(tmp_path, monkeypatch):
     from starlette.testclient import TestClient
 
     from rankpolicy.service.http.application import Application
-    from rankpolicy.service.learning.live import LivePolicy
 
     service = RankingService(ServiceConfig(db=str(tmp_path / "service.db")))
     in_loop, described = [], LivePolicy.described
@@ -275,6 +389,61 @@ def test_requests_in_flight_have_a_bounded_size(tmp_path):
         await asyncio.to_thread(service.stop)
 
     asyncio.run(asyncio.wait_for(served(), 60))
+
+
+@pytest.mark.parametrize("path", ["/v1/rank", "/v1/rerank"])
+def test_bytes_are_in_flight_from_when_they_come_not_when_they_are_announced(tmp_path, path):
+    from rankpolicy.service.http.application import Application
+
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), list_seconds=60, max_megabytes_in_flight=1))
+    application = Application(service)
+
+    def scope(size):
+        headers = {"host": "127.0.0.1", "content-type": "application/json", "content-length": str(size)}
+        return {
+            "type": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "method": "POST",
+            "client": ("127.0.0.1", 1),
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+
+    async def request(size, first_bytes):
+        """A request that sends so many bytes of so many that it announces, and then nothing more; its messages and answers."""
+        pieces, answers = asyncio.Queue(), []
+        pieces.put_nowait({"type": "http.request", "body": bytes(first_bytes), "more_body": True})
+
+        async def send(message):
+            answers.append(message.get("status"))
+
+        task = asyncio.create_task(application(scope(size), pieces.get, send))
+        while not pieces.empty():
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return task, pieces, answers
+
+    async def served():
+        service.start()
+        silent = [await request(999_000, 0) for _ in range(4)]
+        sending, pieces, sent = await request(999_000, 900_000)
+        assert not sending.done()
+        refused, _, status = await request(999_000, 200_000)
+        await refused
+        assert status[0] == 503
+        pieces.put_nowait({"type": "http.disconnect"})
+        await sending
+        assert sent[0] == 400
+        again, _, _ = await request(999_000, 900_000)
+        assert not again.done()  # what was refused and what broke off fills nothing
+        for task, *_ in [*silent, (again,)]:
+            task.cancel()
+        await asyncio.gather(*(task for task, *_ in silent), again, return_exceptions=True)
+        assert application._bytes_in_flight == 0
+        await asyncio.to_thread(service.stop)
+
+    asyncio.run(asyncio.wait_for(served(), LONGEST_WAIT))
 
 
 def test_silent_connections_keep_nobody_out(port):

@@ -76,6 +76,13 @@ class ServiceConfig:
         above=0,
         at_most=600,
     )
+    queue_seconds: float = setting(
+        1.0,
+        "How long a list may wait for its turn where ranking takes a thread: for a large model, or for draws of propensities. Those that "
+        "waited longer are refused with 503.",
+        above=0,
+        at_most=600,
+    )
     shed_seconds: float = setting(
         0.004,  # at twice saturation half of the lists within 30 ms; with 0.02 they wait for seconds
         "How long lists and events may wait before they are read. Those that waited longer are refused with 503, so that under a load "

@@ -141,8 +141,8 @@ class RankingService:
         if self._job is not None:
             self._job.kill()  # does nothing where it has ended
         self._reads.shutdown(cancel_futures=True)
-        self._slow.shutdown()
-        self._draws.shutdown()
+        self._slow.shutdown(cancel_futures=True)
+        self._draws.shutdown(cancel_futures=True)
         self.reader.close()
         self._writer.stop()
         self._store.close()
@@ -288,9 +288,9 @@ class RankingService:
             if not isinstance(outcome, Exception):
                 done(answer(outcome.shown, start, logged=True))
             elif isinstance(outcome, TooLateError) or (
-                isinstance(outcome, UnavailableError) and self.journal.failure is not None
+                isinstance(outcome, UnavailableError | DamagedStoreError) and self.journal.failure is not None
             ):
-                # The disk is full, broken or stalled, and not just busy: users shall see a list even so.
+                # The disk is full, broken or stalled, or the log damaged, and not just busy: users shall see a list even so.
                 self.num_unlogged += 1
                 done(answer(new.shown, start, logged=False))
             else:
@@ -302,18 +302,24 @@ class RankingService:
         self, live: LivePolicy, request: RankRequest, generator: np.random.Generator
     ) -> Ordered:
         """The list of a slow policy, ordered in a thread; the caller's order where it takes too long."""
-        loop = asyncio.get_running_loop()
+        came = time.monotonic()
+
+        def ordered_in_turn() -> Ordered:
+            if time.monotonic() - came > self.config.queue_seconds:
+                raise UnavailableError("more lists come than can be ordered. Send it again later.")
+            return live.order(request, generator=generator)
+
         threads = self._draws if request.propensity_draws else self._slow
-        order = loop.run_in_executor(threads, lambda: live.order(request, generator=generator))
-        budget = self.config.rank_budget_seconds
-        if budget is None:
-            return await order
+        order = asyncio.get_running_loop().run_in_executor(threads, ordered_in_turn)
         try:
-            return await asyncio.wait_for(asyncio.shield(order), budget)
+            # One whose time has passed leaves the queue: ordering it would only delay the others.
+            return await asyncio.wait_for(order, self.config.rank_budget_seconds)
         except TimeoutError:
-            order.add_done_callback(lambda done: done.exception())  # its failure would be logged as never retrieved
             names = [item.id for item in request.items[: request.cutoff]]
             return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
+        except UnavailableError:
+            self.num_shed += 1
+            raise
 
     def _new_ranking(
         self, ranking_id: str, request: RankRequest, live: LivePolicy, ordered: Ordered, *, encoded: bytes, change: int

@@ -115,6 +115,39 @@ def test_a_service_without_keys_answers_after_a_restart_of_the_database(cluster)
         wait_until(lambda: http.get("/readyz").status_code == 200)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "UPDATE log_end SET seq = seq - 1",  # what a copy that lagged behind would say
+        "DROP TABLE log_end, meta, rankings, events, lessons, keys CASCADE",
+    ],
+)
+def test_a_database_that_has_less_than_was_acknowledged_is_not_written(cluster, changed):
+    import psycopg
+
+    url = cluster.new_database()
+    with served(url) as http:
+        shown = http.post("/v1/rank", json=RANK | {"ranking_id": "r1"}).json()
+        assert shown["logged"]
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(changed)
+        cluster.crash()
+        cluster.start()
+        wait_until(lambda: http.get("/readyz").status_code == 503)
+        again = http.post("/v1/rank", json=RANK)
+        assert (again.status_code, again.json()["logged"]) == (200, False)
+        assert http.get("/readyz").status_code == 503
+        event = {"event_id": "e1", "ranking_id": "r1", "item": shown["items"][0]["id"]}
+        assert http.post("/v1/events", json=event).status_code == 503
+        with psycopg.connect(url, autocommit=True) as connection:
+            if changed.startswith("DROP"):
+                assert connection.execute("SELECT to_regclass('log_end')").fetchone() == (None,)
+            else:
+                connection.execute("UPDATE log_end SET seq = seq + 1")  # the right database is back
+                wait_until(lambda: http.post("/v1/rank", json=RANK).json()["logged"])
+                wait_until(lambda: http.get("/readyz").status_code == 200)
+
+
 @pytest.mark.parametrize("has_keys", [False, True])
 def test_a_database_that_does_not_answer_keeps_no_list_waiting(cluster, has_keys):
     url = cluster.new_database()

@@ -129,15 +129,20 @@ class KeyCounts:
             self._source, self._source_of = new_source(generator), generator
         return self._source
 
+    def has_room(self, num_new: int) -> bool:
+        """Whether so many new keys need no larger table."""
+        return self.num_keys + num_new <= FULLEST * len(self._entries.keys)
+
     def _make_room(self, num_new: int) -> None:
         from rankpolicy.kernels.bandits.per_query import add_entries
 
+        if self.has_room(num_new):
+            return
         capacity = len(self._entries.keys)
         while self.num_keys + num_new > FULLEST * capacity:
             capacity *= 2
-        if capacity > len(self._entries.keys):
-            old, self._entries = self._entries, _empty(capacity)
-            add_entries(self._entries, old)
+        old, self._entries = self._entries, _empty(capacity)
+        add_entries(self._entries, old)
 
 
 def _empty(capacity: int) -> Table:

@@ -296,6 +296,10 @@ class QueryBandit(SavedBandit):
         entries = self._table.entries()
         return {"keys": entries.keys, "counts": entries.counts, "generator": generator_words(self.generator)}
 
+    def _has_room(self, num_new: int) -> bool:
+        """For the service: whether the table takes so many new keys as it is."""
+        return self._table.has_room(num_new)
+
     def _copied_slots(self) -> Table:
         """For the service: all slots of the table, with key 0 where they are free."""
         return self._table.copied_slots()

@@ -23,7 +23,6 @@ from rankpolicy.service.http.bodies import (
     Scope,
     Send,
     SendWhole,
-    announced_bytes,
     check_post,
     decoded,
     problem_of,
@@ -73,7 +72,7 @@ class Application:
         self._service, self._report, self._access_log = service, report, access_log
         self.num_connections: Callable[[], int] = lambda: 0  # open ones; set by the server
         self.metrics = Metrics()
-        self._bytes_in_flight = 0  # of lists and events that are being read, or wait for their answer
+        self._bytes_in_flight = 0  # of bodies that are being read, or wait for their answer
         self._access = Access(service.reader.valid_keys, service.reader.had_keys)
         service.at_each_look(self._access.look)
         self.dashboard = Dashboard(service, self._access, report=report)
@@ -93,7 +92,8 @@ class Application:
         send
             Called with status, body and further headers of the answer.
         """
-        done = self._begun(scope, len(body), send)
+        self._bytes_in_flight += len(body)
+        done = self._begun(scope, [len(body)], send)
         try:
             self._let_in(scope)
             self._submit(scope["path"], body, done)
@@ -103,30 +103,29 @@ class Application:
     async def _answer_when_read(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The same where the body comes in pieces, or through another server."""
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        size = announced_bytes(scope)
+        sizes: list[int] = []
 
         def send_later(*answer: Any) -> None:
             if not answered.cancelled():
                 answered.set_result(answer)
 
-        done = self._begun(scope, size, send_later)
+        done = self._begun(scope, sizes, send_later)
         try:
             self._let_in(scope)
-            self._submit(scope["path"], await read_body(scope, receive), done)
+            self._submit(scope["path"], await read_body(scope, self._counted(receive, sizes)), done)
         except asyncio.CancelledError:
-            self._bytes_in_flight -= size
+            self._bytes_in_flight -= sum(sizes)
             raise
         except Exception as error:
             done(error)
         await send_answer(send, *await answered)
 
-    def _begun(self, scope: Scope, size: int, send: SendWhole) -> Done:
-        """Count a request with so many bytes; what is returned takes its outcome, and answers."""
+    def _begun(self, scope: Scope, sizes: list[int], send: SendWhole) -> Done:
+        """Count a request, in which so many bytes are in flight at its end; what is returned takes its outcome, and answers."""
         start, request_id = time.perf_counter(), request_id_of(scope)
-        self._bytes_in_flight += size
 
         def done(outcome: Any) -> None:
-            self._bytes_in_flight -= size
+            self._bytes_in_flight -= sum(sizes)
             if isinstance(outcome, Exception):
                 refusal = self._refusal(outcome, request_id)
                 status, content, headers = refusal.status, problem_of(refusal), refusal.headers
@@ -137,6 +136,19 @@ class Application:
             self._count(scope, request_id, status, time.perf_counter() - start)
 
         return done
+
+    def _counted(self, receive: Receive, sizes: list[int]) -> Receive:
+        """What receives the same, and counts bytes as they come: those that are only announced fill no memory."""
+
+        async def counted() -> Any:
+            message = await receive()
+            if block := message.get("body"):
+                sizes.append(len(block))
+                self._bytes_in_flight += len(block)
+                self._check_bytes()
+            return message
+
+        return counted
 
     def _let_in(self, scope: Scope) -> None:
         """Refuse a request for a list or with events that may not be read now, or by this caller."""
@@ -171,14 +183,15 @@ class Application:
 
     async def _show_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, request_id = time.perf_counter(), request_id_of(scope)
-        marked = _Marked(send, request_id)
+        marked, sizes = _Marked(send, request_id), list[int]()
         try:
-            await self._routed(scope, receive, marked)
+            await self._routed(scope, self._counted(receive, sizes), marked)
         except Exception as error:
             if marked.status:  # the answer has begun; the connection is closed
                 raise
             await self._refuse(marked, error, request_id)
         finally:
+            self._bytes_in_flight -= sum(sizes)
             self._count(scope, request_id, marked.status, time.perf_counter() - start)
 
     def _check_bytes(self) -> None:

@@ -112,12 +112,6 @@ def check_post(scope: Scope, *, kind: str, most: int) -> None:
         raise _too_large(most)
 
 
-def announced_bytes(scope: Scope) -> int:
-    """How many bytes the body of a request has at most."""
-    announced = header(scope, b"content-length")
-    return min(int(announced), MOST_BYTES) if announced is not None and announced.isdigit() else MOST_BYTES
-
-
 def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
     """The message in a body."""
     try:

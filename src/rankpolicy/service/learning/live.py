@@ -95,11 +95,16 @@ class LivePolicy:
         return ordered
 
     def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
-        """Learn lessons of this version that are in the log; those that the state has already are left out. Whether that was done."""
+        """Learn lessons of this version that are in the log; those that the state has already are left out. Whether that was done.
+
+        Where ``wait`` is False it is not done while another thread copies the state, nor where it takes as long as the state is large.
+        """
         if lessons and lessons[0].seq <= self.applied:
             lessons = [lesson for lesson in lessons if lesson.seq > self.applied]
         if not lessons:
             return True
+        if not wait and self.policy.takes_long_to_learn(lessons):
+            return False
         if not self._lock.acquire(blocking=wait):
             return False
         try:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -28,7 +29,6 @@ MOST_SOON = 512  # lists and events in a transaction for which users wait
 _BYTES_PER_EVENT = 4_000  # a request of so many bytes takes as long as another event
 _LONGEST_PAUSE = 1.0  # seconds between looks at the windows
 _GRACE = 100_000  # microseconds that the thread leaves the event loop to end a window; under load it always does
-_LEARN_AGAIN = 1e-3  # seconds after which the event loop tries again, where another thread copies the state
 _STOPPING = "the service is stopping. Send it again later."
 
 _NOT_READY_SECONDS = 1.0  # that the oldest piece waits: then lists are not logged, whatever the reason
@@ -97,6 +97,7 @@ class Journal:
         self.sync_seconds = 0.0  # of all commits
         self.num_late = 0  # lists and events that were answered before they were stored
         self._thread = threading.Thread(target=self._run, name="rankpolicy journal", daemon=True)
+        self._learning = ThreadPoolExecutor(1, "rankpolicy learning")  # of what the event loop shall not wait for
 
     @property
     def num_waiting(self) -> int:
@@ -138,6 +139,7 @@ class Journal:
             if self._thread.is_alive():
                 self._writer.kill()
         self._call(self._refuse_rest)
+        self._learning.shutdown()
 
     def submit_all(self, works: Sequence[tuple[Work, Done]]) -> None:
         """Have several things stored. Called in the event loop."""
@@ -229,15 +231,14 @@ class Journal:
         batch, self._held = self._held[:num], self._held[num:]
         return batch
 
-    def _stored(self, batch: list[Piece], committed: Committed | Exception) -> None:
+    def _stored(self, batch: list[Piece], committed: Committed | BaseException) -> None:
         """Learn and answer. Called in the event loop when the other process is done."""
         outcomes: list[tuple[Piece, Any]] = []
         try:
-            if isinstance(committed, Exception):
+            if isinstance(committed, BaseException):
                 raise committed
             if not self._learn(committed, wait=self._loop is None):
-                assert self._loop is not None
-                self._loop.call_later(_LEARN_AGAIN, self._stored, batch, committed)
+                self._learn_in_thread(batch, committed)
                 return
             outcomes = _with_outcomes(batch, committed)
         except Exception as error:  # failures are handled in one place: the thread reads the log and tries again
@@ -250,6 +251,14 @@ class Journal:
         is_late = self._next_deadline is not None and self._next_deadline + _GRACE < self._wakes_at
         if is_late or self._policies.want_snapshots(every=self._snapshot_every):
             self._waiting.put(None)
+
+    def _learn_in_thread(self, batch: list[Piece], committed: Committed) -> None:
+        """Learn while the event loop continues, and answer then."""
+
+        def learned(learning: Future[bool]) -> None:
+            self._call(partial(self._stored, batch, learning.exception() or committed))
+
+        self._learning.submit(self._policies.learn, committed.lessons).add_done_callback(learned)
 
     def _run(self) -> None:
         while not (self._stopping and self._waiting.empty()):
@@ -335,7 +344,7 @@ class Journal:
         return committed
 
     def _learn(self, committed: Committed, *, wait: bool = True) -> bool:
-        """Whether what was committed is learned; it may not be where another thread copies the state and this one shall not wait."""
+        """Whether what was committed is learned; it may not be where that takes time, and this thread shall not wait."""
         if not self._policies.learn(committed.lessons, wait=wait):
             return False
         self._begin_again = False

@@ -94,7 +94,8 @@ class PostgresStore(Store):
         self._is_closed = False
         self._pause = _SHORTEST_PAUSE  # after the next failure to connect
         self._no_attempt_before = 0.0  # by the monotonic clock
-        self._seq = 0
+        self._seq = 0  # the last row of the log that this store has seen
+        self._was_read = False  # then tables that are missing were lost
         self.reopen()
 
     def reopen(self) -> None:
@@ -105,11 +106,17 @@ class PostgresStore(Store):
                 self._connection = self._new_connection()
                 if self._role == "reader":
                     self._connection.execute("SET default_transaction_read_only = on")
-                else:
+                elif self._role != "writer" and not self._was_read:
                     self._make_tables()
                 self._check_format()
                 # Read before the policies catch up: a lesson that comes between is brought again, and they know it already.
-                self._seq = self.last_seq()
+                (end_of_log,) = self._connection.execute("SELECT seq FROM log_end").fetchone() or (0,)
+                if end_of_log < self._seq:
+                    raise UnavailableError(
+                        f"the log in {self.name} ends with row {end_of_log}, but row {self._seq} was acknowledged: it is another database, "
+                        "or a copy that lagged behind. Nothing is stored until the right one is there."
+                    )
+                self._seq, self._was_read = end_of_log, True
         except BaseException:
             self._disconnect()
             raise
@@ -215,6 +222,10 @@ class PostgresStore(Store):
 
     def _check_format(self) -> None:
         if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
+            if self._was_read or self._role == "writer":
+                raise UnavailableError(
+                    f"{self.name} has lost the tables of the service: nothing was stored. Restore a backup."
+                )
             raise RankPolicyError(f"{self.name} has no tables of a service yet. Start one: rankpolicy serve.")
         (number,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         check_format(self.name, int(number), FORMAT)

@@ -22,6 +22,7 @@ from rankpolicy.service.policies.policy_settings import packed, unpacked
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
+_SMALL = 10_000  # keys; a table of so many is copied within a millisecond or two
 _MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
 _SHARE_FORGOTTEN = 10  # one in ten queries is forgotten at a time, so that the table is rebuilt rarely
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
@@ -36,6 +37,10 @@ class QueryCap:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def has_room(self, num_queries: int) -> bool:
+        """Whether so many new queries can be learned from before any is forgotten."""
+        return len(self._items) + num_queries <= self._most
 
     def blocks(self, lessons: Sequence[Lesson]) -> Iterator[tuple[list[Lesson], NDArray[np.uint64] | None]]:
         """Lessons in blocks, and the keys to forget after each block; the same however lessons are cut into calls."""
@@ -144,6 +149,13 @@ class BanditPolicy(ServedPolicy):
         other.rank("q", ["a", "b"])
         if other.has_propensities:
             other.propensities("q", ["a"], ["a", "b"])
+
+    def takes_long_to_learn(self, lessons: Sequence[Lesson]) -> bool:
+        """Whether the table would have to be made anew: because it is full, or because queries are forgotten."""
+        if self.num_keys < _SMALL:
+            return False
+        is_over_cap = self._cap is not None and not self._cap.has_room(len(lessons))
+        return is_over_cap or not self._bandit._has_room(sum(1 + len(lesson.items) for lesson in lessons))
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Learn from lists and their clicks."""

@@ -103,6 +103,16 @@ class ServedPolicy(ABC):
         for member in self.members:
             member.warm_up()
 
+    def takes_long_to_learn(self, lessons: Sequence[Lesson]) -> bool:
+        """Whether learning these takes as long as the state is large, and not as long as they are.
+
+        Parameters
+        ----------
+        lessons
+            What would be learned.
+        """
+        return any(member.takes_long_to_learn(lessons) for member in self.members)
+
     def learn(self, lessons: Sequence[Lesson]) -> None:  # noqa: B027  (that is learning nothing)
         """Learn from lists and their clicks.
 
