@@ -6,6 +6,7 @@ import bz2
 import gzip
 import os
 import stat
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,6 +98,17 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
         )
     note_input(file)
     return file
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a TOML file says."""
+    file = checked_file(path)
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RankPolicyError(f"{file} must be a file that can be read; it cannot ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RankPolicyError(f"{file} must be a TOML file: {error}.") from None
 
 
 def _read(file: Path) -> NDArray[np.uint8]:

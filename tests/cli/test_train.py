@@ -169,7 +169,7 @@ def test_malformed_data(refused, tmp_path, line, message):
         ("seed = 'one'", "seed must be a whole number; got 'one'"),
         ("group = 'gender'", "group is now protected."),
         ("on_disk = 'yes'", "on_disk must be true or false; got 'yes'"),
-        ("method = ", "must be TOML"),
+        ("method = ", "must be a TOML file"),
     ],
 )
 def test_run_files_that_cannot_be_used(refused, tmp_path, text, message):

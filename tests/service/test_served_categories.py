@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import REQUEST, Item, RankRequest
 from rankpolicy.service.domain.routing import generator_of
 from rankpolicy.service.learning.retrain import training_data
-from rankpolicy.service.log.export import REQUEST, export_log
+from rankpolicy.service.log.export import export_log
 from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.policies import SERVED
 from rankpolicy.types import RankPolicyError

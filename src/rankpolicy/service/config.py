@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.declarations.settings import check_settings, documented, setting, setting_names
-from rankpolicy.files import checked_file
+from rankpolicy.files import read_toml
 from rankpolicy.service.domain.routing import SPLIT
 from rankpolicy.service.log import is_url
 from rankpolicy.service.policies.members import SERVED
@@ -204,13 +203,9 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     path
         The file.
     """
-    file = checked_file(path)
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RankPolicyError(f"{file} must be a TOML file: {error}.") from None
+    document = read_toml(path)
     for name in document:
-        check_name("setting", name, setting_names(ServiceConfig), within=f"{file}: ")
+        check_name("setting", name, setting_names(ServiceConfig), within=f"{os.fspath(path)}: ")
     return document
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock, time_ordered_id
 from rankpolicy.service.domain.deployments import Change
-from rankpolicy.service.domain.messages import EventsAnswer, NewEvent, RankAnswer, RankRequest
+from rankpolicy.service.domain.messages import ENCODER, EventsAnswer, NewEvent, RankAnswer, RankRequest
 from rankpolicy.service.domain.records import NewEvents, NewRanking, Ordered, PolicyVersion, ShownList
 from rankpolicy.service.domain.routing import GeneratorOfLists, generator_of
 from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
@@ -43,7 +43,6 @@ _LONGEST_LOOK = 3.0  # seconds; a database that takes longer to answer is not re
 _SECONDS_BETWEEN_BLOCKS = 0.005  # of the check after the start: a million rows take two minutes and a tenth of a core
 # Requests in one turn of the event loop that are taken however long it lasts: a moment without a core is no overload. 64 take about 4 ms.
 _MOST_TAKEN_AT_ONCE = 64
-_ENCODER = msgspec.json.Encoder()
 ReadT = TypeVar("ReadT")
 
 
@@ -239,7 +238,7 @@ class RankingService:
         ranking_id = request.ranking_id or time_ordered_id()
         live = self.policies.chosen(request.policy, request.user or ranking_id)
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
-        encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
+        encoded = body if request.ranking_id is None and body is not None else ENCODER.encode(request)
         change = self.policies.change  # what is served may change while a thread orders the items
 
         def log_list(ordered: Ordered) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -30,15 +29,9 @@ def read_run_file(verb: Callable[..., Any], context: typer.Context, path: Path |
     """The callback of an eager ``--config``: what the file holds becomes the default of the other options."""
     if path is None:
         return path
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RankPolicyError(f"--config must be a file; there is none at {path}.") from None
-    except OSError as error:
-        raise RankPolicyError(f"--config must be a file that can be read; {path} cannot ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RankPolicyError(f"{path} must be TOML; it cannot be read ({error}).") from None
-    kinds = _kinds(verb)
+    from rankpolicy.files import read_toml  # not before: it loads numpy, which a help page does not need
+
+    document, kinds = read_toml(path), _kinds(verb)
     for key, value in document.items():
         if key not in kinds:
             renamed = RENAMED.get(f"--{key}")

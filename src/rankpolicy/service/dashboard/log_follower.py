@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rankpolicy.service.domain.records import PolicyVersion
+from rankpolicy.service.domain.records import PolicyVersion, ShownList
 from rankpolicy.service.log.store import Store
+from rankpolicy.service.log.transaction import EVENT, SHOWN
 
 if TYPE_CHECKING:
     from rankpolicy.service.dashboard.statistics import Statistics
@@ -35,17 +36,6 @@ class LoggedRequest(msgspec.Struct, frozen=True, gc=False):
     items: list[LoggedItem] = []
 
 
-class LoggedList(msgspec.Struct, frozen=True, gc=False):
-    """What is read of a shown list."""
-
-    policy: str
-    policy_version: int
-    query: str
-    items: list[str]
-    propensities: list[float] | None = None
-    no_propensities: str | None = None
-
-
 class ListRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A shown list of the log."""
 
@@ -53,7 +43,7 @@ class ListRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     version: int  # key of the policy version
     stamp: int
     ranking_id: str
-    shown: LoggedList
+    shown: ShownList
     request: bytes
 
 
@@ -68,12 +58,6 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position: int | None  # from 0
 
 
-class _Body(msgspec.Struct, frozen=True):
-    type: str = "click"
-
-
-_LIST = msgspec.json.Decoder(LoggedList)
-_BODY = msgspec.json.Decoder(_Body)
 _LISTS = "SELECT seq, version, stamp, ranking_id, shown, request FROM rankings"
 _EVENTS = "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?"
 _ATTACHED = (
@@ -96,7 +80,7 @@ def events_between(store: Store, *, after: int, until: int) -> list[EventRow]:
     """Events with a place above ``after``, up to ``until``, and older ones that found their list there."""
     rows = [row for statement in (_EVENTS, _ATTACHED) for row in store.rows(statement, after, until)]
     return [
-        EventRow(seq=seq, stamp=stamp, fate=fate, type=_BODY.decode(body).type, ranking_seq=ranking, position=position)
+        EventRow(seq=seq, stamp=stamp, fate=fate, type=EVENT.decode(body).type, ranking_seq=ranking, position=position)
         for seq, stamp, fate, body, ranking, position in sorted(rows, key=itemgetter(0))
     ]
 
@@ -104,7 +88,7 @@ def events_between(store: Store, *, after: int, until: int) -> list[EventRow]:
 def _list_row(row: tuple[Any, ...]) -> ListRow:
     seq, version, stamp, ranking_id, shown, request = row
     return ListRow(
-        seq=seq, version=version, stamp=stamp, ranking_id=ranking_id, shown=_LIST.decode(shown), request=request
+        seq=seq, version=version, stamp=stamp, ranking_id=ranking_id, shown=SHOWN.decode(shown), request=request
     )
 
 

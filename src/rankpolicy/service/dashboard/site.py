@@ -12,7 +12,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -25,9 +24,9 @@ from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
 from rankpolicy.service.domain.deployments import Change
-from rankpolicy.service.domain.messages import LONGEST, RankRequest
+from rankpolicy.service.domain.messages import ENCODER, LONGEST, REQUEST
 from rankpolicy.service.http.access import KEY_ID, LOCAL, Access
-from rankpolicy.service.http.bodies import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.bodies import RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
 from rankpolicy.service.http.metrics import disk_bytes
 from rankpolicy.service.http.routes import served_policies
@@ -54,7 +53,6 @@ _SECONDS_KEPT = 1.0  # statistics are computed once for all who ask meanwhile
 _MOST_AUDIT = 500
 _DONE = {"promote": "The version was promoted.", "rollback": "Rolled back."}
 ACTIONS = tuple(_DONE)
-_REQUEST = msgspec.json.Decoder(RankRequest)
 
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 
@@ -164,7 +162,7 @@ class Dashboard:
         ]
         if not lists:
             return [], []
-        request = _REQUEST.decode(lists[0][0].request)
+        request = REQUEST.decode(lists[0][0].request)
         served = self._service.policies.by_name.values()
         return [explained(live, request) for live in served if live.version.kind != "split"], lists
 

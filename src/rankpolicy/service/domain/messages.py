@@ -30,6 +30,8 @@ _REFUSED = {
     "unknown_item": (422, "this item is not in the list"),
 }
 
+ENCODER = msgspec.json.Encoder()
+
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 FeatureValue = Text | float | None  # a category, a number, or missing
@@ -138,6 +140,9 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if "\0" in " ".join(stored):
             name = next(name for name in stored if "\0" in name)
             raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
+
+
+REQUEST = msgspec.json.Decoder(RankRequest)
 
 
 class ShownItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
-from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventsAnswer, NewEvent, RankRequest
+from rankpolicy.service.domain.messages import ENCODER, MOST_BYTES, MOST_EVENTS, REQUEST, EventsAnswer, NewEvent
 from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.bodies import (
-    ENCODER,
     REQUEST_ID,
     Receive,
     RefusedError,
@@ -41,7 +40,6 @@ from rankpolicy.service.ranking_service import RankingService
 RANK, EVENTS = "/v1/rank", "/v1/events"
 # In the ASGI scope, where no client can write: the keys with which the request was let in.
 _CHECKED = "rankpolicy.checked"
-_RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     NewEvent | Annotated[list[NewEvent], Meta(max_length=MOST_EVENTS)]
 )
@@ -166,7 +164,7 @@ class Application:
 
     def _submit(self, path: str, body: bytes, done: Done) -> None:
         if path == RANK:
-            self._service.submit_request(decoded(_RANK, body), done, body=body)
+            self._service.submit_request(decoded(REQUEST, body), done, body=body)
         else:
             message = decoded(_EVENTS, body)
             self._service.submit_events(message if isinstance(message, list) else [message], done)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.responses import Response
 
-from rankpolicy.service.domain.messages import MOST_BYTES, NewEvent, Problem, RankRequest
+from rankpolicy.service.domain.messages import ENCODER, MOST_BYTES, NewEvent, Problem, RankRequest
 from rankpolicy.service.errors import DamagedStoreError, ServiceError
 from rankpolicy.types import RankPolicyError
 
@@ -25,7 +25,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 SendWhole = Callable[[int, bytes, Sequence[tuple[bytes, bytes]]], None]  # status, body and further headers
 
-ENCODER = msgspec.json.Encoder()
 _JSON = (b"content-type", b"application/json")
 _RETRY = (b"retry-after", b"1")
 REQUEST_ID = b"x-request-id"  # by which the log of a caller and ours are put side by side

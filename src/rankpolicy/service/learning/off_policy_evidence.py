@@ -18,9 +18,8 @@ from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.service.dashboard.click_rates import is_covered
-from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.messages import REQUEST, RankRequest
 from rankpolicy.service.domain.records import LoggedList
-from rankpolicy.service.log.export import REQUEST
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 

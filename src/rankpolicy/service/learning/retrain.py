@@ -11,7 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +22,7 @@ from rankpolicy.data.click_table.table import from_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_features
 from rankpolicy.optional import require
-from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import ENCODER, REQUEST, Item, RankRequest
 from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.service.learning.evaluation import restored
 from rankpolicy.service.learning.off_policy_evidence import (
@@ -36,11 +35,10 @@ from rankpolicy.service.learning.off_policy_evidence import (
 )
 from rankpolicy.service.learning.promotion import checked_candidate, promote_model, serving_version
 from rankpolicy.service.learning.retrain_settings import Retrain
-from rankpolicy.service.log.export import REQUEST, feature_column, features_by_name
+from rankpolicy.service.log.export import feature_column, features_by_name
 from rankpolicy.service.log.store import Store
 from rankpolicy.types import RankPolicyError
 
-_ENCODER = msgspec.json.Encoder()
 _DAY = 86_400_000_000
 
 
@@ -139,7 +137,7 @@ def relevances_of(
     counts: list[float] = []
     for logged in lists:
         request = REQUEST.decode(logged.request)
-        key = blake2b(_ENCODER.encode((request.query, request.items)), digest_size=16).digest()
+        key = blake2b(ENCODER.encode((request.query, request.items)), digest_size=16).digest()
         index = indices.setdefault(key, len(requests))
         if index == len(requests):
             requests.append(request)

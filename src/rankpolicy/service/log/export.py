@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from rankpolicy.data.categories import category_text
 from rankpolicy.files import atomic_write
 from rankpolicy.optional import require
-from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import REQUEST, Item, RankRequest
 from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.types import RankPolicyError
 
-REQUEST = msgspec.json.Decoder(RankRequest)
 LISTS, EVENTS, ITEMS, CLICK_TABLE = "lists.parquet", "events.parquet", "items.parquet", "click_table.parquet"
 _ROLES = [
     "qid",

@@ -17,7 +17,7 @@ import msgspec
 from rankpolicy.service.domain.deployments import Action, Change, after_change, deployments
 from rankpolicy.service.domain.keys import StoredKey, key_with_terms
 from rankpolicy.service.domain.marks import LEARNED, fresh_marks, mark
-from rankpolicy.service.domain.messages import NewEvent
+from rankpolicy.service.domain.messages import ENCODER, NewEvent
 from rankpolicy.service.domain.records import (
     Committed,
     Lesson,
@@ -43,7 +43,6 @@ LESSONS = """
 """
 _LESSONS = f"{LESSONS} AND l.version = ? AND l.seq <= ? ORDER BY l.seq LIMIT ?"
 _CHANGE = msgspec.json.Decoder(Change)
-_ENCODER = msgspec.json.Encoder()
 _LISTS = """
     SELECT seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash FROM rankings
     WHERE stamp >= ? AND stamp < ? ORDER BY seq
@@ -374,7 +373,7 @@ class Store(ABC):
             after = after_change(deployments(changes), change)
             if action == "rollback":
                 change = msgspec.structs.replace(change, version=after[policy].stable[-1])
-            self.insert(connection, "changes", (change.number, stamp, _ENCODER.encode(change)))
+            self.insert(connection, "changes", (change.number, stamp, ENCODER.encode(change)))
             return change
 
     def save_model(self, content: bytes, *, now: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rankpolicy.service.domain.marks import LEARNED, fresh_marks, mark
-from rankpolicy.service.domain.messages import NewEvent
+from rankpolicy.service.domain.messages import ENCODER, NewEvent
 from rankpolicy.service.domain.records import (
     Committed,
     Fate,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
 _MOST_LESSONS_SOON = 256  # while users wait
 
-ENCODER = msgspec.json.Encoder()
 SHOWN = msgspec.json.Decoder(ShownList)
 EVENT = msgspec.json.Decoder(NewEvent)
 RANKING_COLUMNS = "seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash"

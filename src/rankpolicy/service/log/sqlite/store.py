@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from rankpolicy.service.domain.messages import ENCODER
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.sqlite.checkpoints import Checkpoints
@@ -30,7 +31,6 @@ from rankpolicy.service.log.tables import OpenLists, Tables
 from rankpolicy.service.log.transaction import Row, Transaction
 
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
-_JSON = msgspec.json.Encoder()
 # Every step of a statement lets the other threads of Python run and then waits for its turn, so one step writes many rows.
 _ROWS_PER_STEP = (64, 16, 4, 1)
 
@@ -45,7 +45,7 @@ class SqliteTables(Tables):
         return self._connection.execute(statement, values)
 
     def _list(self, values: Collection[Any]) -> str:
-        return _JSON.encode(list(values)).decode()
+        return ENCODER.encode(list(values)).decode()
 
     def _insert(self, table: str, rows: Sequence[Row]) -> None:
         self._write(f"INSERT INTO {table} VALUES ", "", rows)
