@@ -13,19 +13,22 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, documented, seed_setting, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.evaluation.upper_mean import upper_mean
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
 from rankpolicy.fairness.birkhoff import Decomposition
 from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios, sampled_scenarios
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import training_dataset
 from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.rankers.method_settings import settings_by_method
+from rankpolicy.rankers.post_processing.certificate import Certificate, Terms, certified, disparities, highest_disparity
 from rankpolicy.rankers.post_processing.fair_ranker import (
     FairRanker,
     groups_of,
@@ -83,7 +86,9 @@ class FairExposure(FairRanker):
     After fit, ``report_`` holds the utility (NDCG) and disparities of the policy, measured on the labels of the training data with
     out-of-fold predictions: "disparity" (the paper's one-sided D_group), "treatment_difference" (highest minus lowest exposure per unit of
     merit of a group, two-sided) and "exposure_difference" (highest minus lowest mean exposure); and a "curve" of the same over strengths,
-    from which ``max_disparity`` chooses. Validation data is only measured: the validation score is that of the relevances.
+    from which ``max_disparity`` chooses. Validation data is only measured: the validation score is that of the relevances. With
+    ``certify`` it chooses the strength instead, and ``report_["certificate"]`` says what was shown, with which bound, by how many queries;
+    the report then has the out-of-fold figures of that strength.
     """
 
     name: ClassVar[str] = "fair-exposure"
@@ -107,6 +112,32 @@ class FairExposure(FairRanker):
         read_when=ReadWhen(
             condition='aim is not "equal_exposure"', holds=lambda ranker: ranker.aim != "equal_exposure"
         ),
+    )
+    certify: float | None = setting(
+        None,
+        "Probability, such as 0.95, with which the mean disparity of new queries is at most max_disparity: fit then chooses the lowest "
+        "strength that held-out queries, passed as valid=, certify. None: max_disparity is kept on the training data only.",
+        above=0,
+        below=1,
+        read_when=ReadWhen(
+            condition='max_disparity is set and aim is "group"',
+            holds=lambda ranker: ranker.max_disparity is not None and ranker.aim == "group",
+        ),
+    )
+    wrong_groups: float = setting(
+        0.0,
+        "Share of items whose group may be wrong where data is ranked, such as 0.1: the certificate then holds for errors at random "
+        "of this share, of half of it, and for none.",
+        at_least=0,
+        below=1,
+        read_when=ReadWhen(condition="certify is set", holds=lambda ranker: ranker.certify is not None),
+    )
+    held_out_groups: str = setting(
+        "right",
+        """Groups of the held-out queries: "right", or "noisy" where they are wrong as often as those of new queries; the bound is then
+        corrected, which takes many more queries (at 10 items of two groups 8 times for 5 %, 90 times for 10 %).""",
+        choices=("right", "noisy"),
+        read_when=ReadWhen(condition="wrong_groups is above 0", holds=lambda ranker: ranker.wrong_groups > 0),
     )
     aim: str = setting(
         "group",
@@ -203,13 +234,44 @@ class FairExposure(FairRanker):
             num_neighbours=self.num_neighbours,
         )
         self._curve = self._out_of_fold_curve(train, folds)
+        self._highest_disparity = highest_disparity(train, merit=self.merit)
+        self._certificate = None if self.certify is None else self._certified(valid)
         self.report_ = {**self._curve.row_at(self._strength()), "curve": self._curve.to_rows()}
+        if self._certificate is not None:
+            self.report_["certificate"] = self._certificate.to_dict()
         self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
         if valid is not None:
             metric = reward_to_maximise("ndcg@10")
             values = evaluate_scores(self._relevances(valid), valid, [metric])[:, 0]
             self.best_score_ = mean_over_queries(values, valid.query_weights)
             self.evals_result_[DECISIVE] = {f"relevance {metric.name}": [self.best_score_]}
+
+    def _certified(self, held_out: RankingDataset | None) -> Certificate:
+        """The certificate by held-out queries, of which nothing was used before."""
+        if held_out is None:
+            raise RankPolicyError(
+                "certify needs held-out queries with labels and groups, which nothing was learned from: pass them as valid=."
+            )
+        groups_of(held_out, "A certificate measures disparity by")
+        return certified(
+            lambda seen: self._policies(seen, self._relevances(seen), self._label_model, self._curve.strengths),
+            held_out,
+            self._terms(),
+            strengths=self._curve.strengths,
+            highest=self._highest_disparity,
+            merit=self.merit,
+            generator=np.random.default_rng(self._seed),
+        )
+
+    def _terms(self) -> Terms:
+        assert self.certify is not None
+        assert self.max_disparity is not None
+        return Terms(
+            level=self.certify,
+            max_disparity=self.max_disparity,
+            wrong_groups=self.wrong_groups,
+            held_out_groups=self.held_out_groups,
+        )
 
     def _kind_of_labels(self, labels: Floats) -> str:
         is_binary = bool(np.isin(labels, (0.0, 1.0)).all())
@@ -277,6 +339,55 @@ class FairExposure(FairRanker):
         dataset = self._to_rank(X, qid, group, protected)
         return self._policies(dataset, self._relevances(dataset), self._label_model, weights.tolist())
 
+    def frontier(
+        self,
+        X: Any,
+        y: str | ArrayLike | None = None,
+        *,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+        level: float = 0.95,
+    ) -> list[dict[str, Any]]:
+        """Utility and disparities on labelled queries at all strengths from 0 to infinity, one row per strength.
+
+        The rows are those of the "curve" of ``report_``, with "upper_disparity": with probability ``level`` the mean disparity of new
+        queries, each counted up to the highest that was possible in the training data, is below it at all strengths at once.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset with labels, a matrix or frame of features (rows, features), or a click table.
+        y
+            The label of each row, or the name of a column of the frame; a RankingDataset holds its own.
+        qid
+            The query of each row, where X is a matrix or frame, or the name of a column.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it.
+        level
+            Probability of the upper bounds, between 0 and 1.
+        """
+        self._require_fitted()
+        dataset = training_dataset(
+            X, y, qid, group, protected=protected, feature_names=self.feature_names_, categorical=self.categories_ or ()
+        )
+        check_has_labels(dataset, "data of a frontier")
+        groups_of(dataset, "A frontier measures disparity by")
+        readable = self._to_rank(dataset, None, None, None)
+        strengths = self._curve.strengths
+        policies = self._policies(readable, self._relevances(readable), self._label_model, strengths)
+        values, is_counted = disparities(policies, readable, merit=self.merit)
+        each = 1 - (1 - level) / len(strengths)  # Bonferroni
+        rows = []
+        for strength, policy, of_queries in zip(strengths, policies, values[:, is_counted], strict=True):
+            row = {"strength": strength, **measure_policy(policy, readable, merit=self.merit, gain=self.gain)}
+            if self._highest_disparity > 0 and is_counted.any():
+                row["upper_disparity"] = upper_mean(of_queries, highest=self._highest_disparity, level=each)
+            rows.append(row)
+        return rows
+
     def _relevances(self, dataset: RankingDataset) -> Floats:
         seen = self._seen(dataset)
         scores = np.stack([estimator._scores(seen) for estimator in self._estimators], axis=1)
@@ -288,6 +399,13 @@ class FairExposure(FairRanker):
             return math.inf
         if self.max_disparity is None:
             return self.strength
+        if self.certify is not None:
+            if self._certificate is None or self._certificate.terms != self._terms():
+                raise RankPolicyError(
+                    "certify, max_disparity, wrong_groups and held_out_groups must be those of the fit, which the certificate is for. "
+                    "Fit again with held-out queries as valid=."
+                )
+            return self._certificate.strength
         if self._curve.two_sided != self._two_sided:
             raise RankPolicyError(
                 f"max_disparity with aim={self.aim!r} needs a ranker that was fitted with that aim, whose curve is of these policies. "
@@ -390,6 +508,8 @@ class FairExposure(FairRanker):
             "seed": self._seed,
             "curve": self._curve.to_rows(),
             "two_sided": self._curve.two_sided,
+            "certificate": None if self._certificate is None else self._certificate.to_dict(),
+            "highest_disparity": self._highest_disparity,
             "fitted": [
                 {name: getattr(estimator, name) for name in estimator.fitted_attributes}
                 for estimator in self._estimators
@@ -409,6 +529,8 @@ class FairExposure(FairRanker):
                 "the weights of the estimators of relevance must be finite, one per estimator. Copy or train the model again."
             )
         self._curve = FairnessCurve.from_rows(state["curve"], two_sided=bool(state["two_sided"]))
+        certificate, self._highest_disparity = state.get("certificate"), float(state.get("highest_disparity", 0.0))
+        self._certificate = None if certificate is None else Certificate.from_dict(certificate)
         self._label_model = LabelModel.from_bytes(files[_LABELS], num_neighbours=self.num_neighbours)
         self._estimators = self._new_estimators()
         for name, estimator, fitted in zip(self.relevance, self._estimators, state["fitted"], strict=True):
