@@ -161,3 +161,10 @@ def test_wrong_groups_are_named():
         group_disparity(exposure, merit, torch.tensor([[0, 1]]), mask, form="sums")
     with pytest.raises(RankPolicyError, match="a missing one"):
         encode_groups(["a", None])
+
+
+def test_amortized_values_of_three_groups_average_over_pairs():
+    """Group 0 has the highest merit and group 1 more than 2: differences 1 / 4 - 0.6 / 2, 1 / 4 - 0.5 and 0.6 / 2 - 0.5."""
+    exposure, merit = torch.tensor([[1.0, 0.6, 0.5]]).double(), torch.tensor([[4.0, 2.0, 1.0]]).double()
+    disparity = group_disparity(exposure, merit, torch.tensor([[0, 1, 2]]), all_real(merit), amortized=True)
+    assert disparity.values.tolist() == pytest.approx([(-0.05 - 0.25 - 0.2) / 3])

@@ -15,7 +15,7 @@ from rankpolicy.clicks import (
     read_click_log,
 )
 from rankpolicy.clicks.log.log_pairs import PairCounts
-from rankpolicy.clicks.position_bias.em import em_step, regression_step
+from rankpolicy.clicks.position_bias.em import alternating_start, em_step, regression_step
 from rankpolicy.clicks.position_bias.harvest import adjacent_curve, bradley_terry_curve, harvested_together
 from rankpolicy.clicks.position_bias.randomised import feature_weights
 from rankpolicy.types import RankPolicyError
@@ -133,6 +133,14 @@ def test_em_step_by_hand():
     found, relevance = em_step(counts, (np.array([[1.0, 0.5]]), np.array([[0.5]])))
     np.testing.assert_allclose(found, [[1.0, (3 + 1) / 6]])
     np.testing.assert_allclose(relevance, [[5 / (4 + 4)]])
+
+
+def test_em_starts_below_certain_relevance():
+    """One pair is clicked whenever it is shown: at relevance 1 every skip would be unexamined, and no step could leave it."""
+    shown = np.array([[[10.0, 10.0], [10.0, 10.0]]])
+    curve, relevance = alternating_start(PairCounts(shown=shown, clicks=shown * np.array([[[1.0], [0.5]]])))
+    np.testing.assert_allclose(curve, [[1.0, 1.0]])
+    np.testing.assert_allclose(relevance, [[0.99, 0.5]])
 
 
 def test_em_ends_where_its_step_and_that_of_the_click_model_stand_still():
