@@ -153,7 +153,7 @@ def measured_with_wrong_groups(
     norm = (1 + r - r / (k - 1)) / (1 - r k / (k - 1)), and 1 / (1 - 2 r) for two: the longer the queries, the more of them it takes.
     """
     num_groups = len(encode_groups(_groups(held_out)).names)
-    right, changes, norm = held_out, np.zeros(held_out.num_items), 1.0
+    right, is_changed, norm = held_out, np.zeros(held_out.num_items, bool), 1.0
     if held_out_groups == "noisy" and rate:
         to_each = rate / (num_groups - 1)
         if rate + to_each >= 1:
@@ -161,13 +161,13 @@ def measured_with_wrong_groups(
                 f"groups that are wrong at a rate of {rate:g} say nothing; give a lower wrong_groups."
             )
         norm = (1 - to_each + rate) / (1 - rate - to_each)
-        right, changes = with_wrong_groups(held_out, rate / (1 - to_each + rate), generator)
+        right, is_changed = with_wrong_groups(held_out, rate / (1 - to_each + rate), generator)
     seen, _ = with_wrong_groups(right, rate, generator)
     values, is_counted = disparities(policies(seen), right, merit=merit)
     if not is_counted.any():
         raise RankPolicyError("no held-out query has a disparity: each lacks a group, or a group has no merit in it.")
-    sums = np.add.reduceat(changes, held_out.query_offsets[:-1])
-    weights = norm**held_out.sizes * np.where(sums % 2, -1.0, 1.0)
+    num_changes = np.bincount(held_out.query_numbers, is_changed, minlength=held_out.num_queries)
+    weights: Floats = np.float64(norm) ** held_out.sizes * np.where(num_changes % 2, -1.0, 1.0)
     return HeldOut(
         values=values[:, is_counted],
         weights=weights[is_counted],
