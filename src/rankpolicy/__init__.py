@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         PGRank,
         RankSVM,
         Regression,
+        distil,
     )
     from rankpolicy.service import Client
 
@@ -108,6 +109,7 @@ __all__ = [
     "clicks",
     "data",
     "dataset_from_clicks",
+    "distil",
     "estimate_policy_value",
     "estimate_position_bias",
     "evaluate",

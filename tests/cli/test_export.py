@@ -1,6 +1,7 @@
 """rankpolicy export: the ONNX file scores as the model does; what cannot be exported is refused in words."""
 
 import importlib.util
+import json
 import shutil
 
 import numpy as np
@@ -72,4 +73,24 @@ def test_a_ranker_that_has_no_graph_is_refused(refused, tmp_path):
     ranker.save(tmp_path / "fair.rp")
     assert "FairLP cannot be exported to ONNX: " in refused(
         "export", tmp_path / "fair.rp", "--out", tmp_path / "a.onnx"
+    )
+
+
+def test_a_network_becomes_trees_and_these_the_files_of_an_engine(rankpolicy, refused, folder, tmp_path):
+    trees, out = tmp_path / "trees.rp", tmp_path / "model.json"
+    assert "search engines compute plain networks; this PGRank is none" in refused(
+        "export", folder / "model.rp", "--format", "solr", "--out", out
+    )
+    result = rankpolicy(
+        "distil", folder / "model.rp", "--data", folder / "train.txt", "--num-trees", "20", "--out", trees, "--json"
+    )
+    assert result.json["trees"] == 20
+    assert result.json["correlation"] > 0.9
+    result = rankpolicy("export", trees, "--format", "opensearch", "--out", out)
+    assert result.stdout == f"boosted-regression for opensearch: {out}, {tmp_path / 'model.features.json'}\n"
+    body = json.loads(out.read_text())["model"]
+    assert (body["name"], body["model"]["type"]) == ("model", "model/xgboost+json")
+    assert "Unknown format 'lucene'" in refused("export", trees, "--format", "lucene", "--out", out)
+    assert "must end in .json; got 'model.txt'" in refused(
+        "export", trees, "--format", "solr", "--out", tmp_path / "model.txt"
     )

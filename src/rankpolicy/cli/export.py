@@ -1,17 +1,24 @@
 """rankpolicy export
 
-Scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is scores. If
-onnxruntime is installed, the scores of the file are compared with the model's before it is written.
+Next to the file for an engine stands what it has to be told about the features, such as a feature set. AutoRanker, most networks and
+fair policies become trees first: rankpolicy distil.
+
+In an ONNX file scaling is included: the input is the features as they are in the data, NaN where one is missing, and the output is
+scores. If onnxruntime is installed, the scores of the file are compared with the model's before it is written.
 
 Parameters
 ----------
 out
-    The file to write; its name ends in .onnx.
+    The file of the model; its name ends in .json, or in .onnx for onnx and vespa-onnx.
+format
+    onnx; opensearch, opensearch-ranklib (the Learning to Rank plugin, also of Elasticsearch); elasticsearch, xgboost (a model file of
+    XGBoost, which eland imports); vespa, vespa-onnx; solr.
 
 Examples
 --------
 rankpolicy export model.rp --out model.onnx
 rankpolicy export model.rp --out model.onnx --json
+rankpolicy export trees.rp --format opensearch --out model.json
 """
 
 from __future__ import annotations
@@ -30,15 +37,23 @@ def export(
     model: options.Model,
     *,
     out: Path,
+    format: str = "onnx",
     seed: options.NotRandom = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Write a model as an ONNX file, which other programs and languages run without rankpolicy."""
-    if out.suffix != ".onnx":
+    """Write a model as files that a search engine reads, or as an ONNX file, which other programs and languages run."""
+    if format == "onnx" and out.suffix != ".onnx":
         raise RankPolicyError(f"--out must end in .onnx; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model})
     ranker = options.load_ranker(model)
-    ranker.export_onnx(out)
+    paths = ranker.export(out, format=format)
+    if format != "onnx":
+        written = [str(path) for path in paths]
+        if as_json:
+            print_json({"model": str(model), "method": ranker.name, "format": format, "files": written})
+        else:
+            show(f"{ranker.name} for {format}: {', '.join(written)}", soft_wrap=True)
+        return
     is_checked = importlib.util.find_spec("onnxruntime") is not None
     described: dict[str, Any] = {"model": str(model), "method": ranker.name, "out": str(out), "checked": is_checked}
     if not is_special(out):  # a pipe cannot be read again

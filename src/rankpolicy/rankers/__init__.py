@@ -7,6 +7,7 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker as Ranker
     from rankpolicy.rankers.blending.auto_ranker import AutoRanker as AutoRanker
+    from rankpolicy.rankers.distillation import distil as distil
     from rankpolicy.rankers.linear.adarank import AdaRank as AdaRank
     from rankpolicy.rankers.linear.coordinate_ascent import CoordinateAscent as CoordinateAscent
     from rankpolicy.rankers.linear.rank_svm import RankSVM as RankSVM

@@ -17,7 +17,7 @@ from torch import Tensor
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
-from rankpolicy.declarations.arguments import as_float64, checked_path, checked_seed, whole_number
+from rankpolicy.declarations.arguments import as_float64, checked_kinds, checked_path, checked_seed, whole_number
 from rankpolicy.declarations.settings import check_settings, plain, setting_names
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.fairness import position_bias
@@ -51,6 +51,7 @@ from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.engine_models import Layers, Trees
     from rankpolicy.rankers.exporting.graph import Graph
 
 
@@ -524,6 +525,39 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         self._require_fitted()
         export_features_ranker(self, path)
 
+    @checked_kinds
+    def export(self, path: str | Path, *, format: str = "onnx") -> list[Path]:
+        """Write the fitted ranker as files that a search engine reads; their paths, the model's first.
+
+        Next to the model stands what the engine has to be told about its features, as far as the ranker knows it: every feature is a field
+        of the document with the feature's name, to be replaced where it is a match with the query.
+
+        - "onnx": as ``export_onnx``.
+        - "opensearch": the Learning to Rank plugin of OpenSearch and Elasticsearch, as ``model/xgboost+json`` (trees) or ``model/linear``.
+        - "opensearch-ranklib": the same plugin, trees as ``model/ranklib``.
+        - "elasticsearch": Elasticsearch's own learning to rank, trees as the file of XGBoost that eland imports.
+        - "xgboost": the same file for everything that loads a model of XGBoost.
+        - "vespa": trees as Vespa reads them from LightGBM; "vespa-onnx": any ranker that scores items one by one, as an ONNX file.
+        - "solr": trees, weighted sums, and networks of relu layers over features that are not scaled or standardized.
+
+        Scores are those of ``predict`` to 1e-5, but for a weighted sum in "opensearch", which lacks a constant. Other rankers (AutoRanker,
+        networks that read whole queries, fair policies) become trees first: ``rankpolicy.distil``.
+
+        Parameters
+        ----------
+        path
+            Where the model goes, such as "model.json"; for "onnx" and "vespa-onnx" "model.onnx".
+        format
+            A name of the list above.
+        """
+        self._require_fitted()
+        if format == "onnx":
+            self.export_onnx(path)
+            return [Path(path)]
+        from rankpolicy.rankers.exporting.engine_formats import export_for_engine
+
+        return export_for_engine(self, path, format)
+
     def onnx_inputs(
         self, X: Any, *, qid: str | ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
@@ -640,6 +674,14 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         """The scores (row,) or (row, 1) as nodes of an ONNX graph of features; refused unless a subclass can."""
         raise RankPolicyError(
             f"{type(self).__name__} cannot be exported to ONNX. Use save(path), which every ranker has."
+        )
+
+    def _engine_model(self, names: Sequence[str]) -> Trees | Layers:
+        """What a search engine computes of features with these names; refused unless a subclass can."""
+        from rankpolicy.rankers.exporting.engine_models import trees_needed
+
+        raise trees_needed(
+            f"search engines compute trees, weighted sums and plain networks; {type(self).__name__} is none of them"
         )
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:

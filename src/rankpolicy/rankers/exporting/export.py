@@ -26,15 +26,21 @@ _NUM_ROWS, _ROWS_PER_QUERY = 1000, 10
 
 
 def export_features_ranker(ranker: Ranker, path: str | Path) -> None:
-    """Write a ranker of features; if onnxruntime is installed, the file's scores are compared with the ranker's before."""
+    """Write a ranker of features as an ONNX file."""
     checked_target(path)
+    content = onnx_content(ranker)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def onnx_content(ranker: Ranker) -> bytes:
+    """The ONNX file of a ranker of features; if onnxruntime is installed, its scores are compared with the ranker's."""
     graph = Graph(ranker.num_features_)
     model = graph.model(ranker._onnx_scores(graph), file_facts(ranker))
     content = model.SerializeToString()
     if importlib.util.find_spec("onnxruntime") is not None:
         check_scores(content, ranker, graph)
-    with atomic_write(path) as file:
-        file.write(content)
+    return content
 
 
 def file_facts(ranker: Ranker) -> dict[str, str]:

@@ -7,7 +7,7 @@ columns: one where zeros are missing, for splits that count zero as missing, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +24,13 @@ _RAW_OBJECTIVES = ("", "custom", "regression", "lambdarank", "rank_xendcg")  # s
 
 def add_trees(graph: Graph, text: str) -> str:
     """Scores (row, 1) of features that are not scaled, from a checked model text (``model_text.checked_model_text``)."""
-    header, *trees = (_fields(block) for block in text.split("end of trees")[0].split("\nTree="))
-    objective = header.get("objective", "").split(" ")[0]
-    if objective not in _RAW_OBJECTIVES or "sqrt" in header.get("objective", ""):
-        raise RankPolicyError(
-            f"trees of the objective {objective!r} cannot be exported: their scores are more than the sum of leaves. Use save(path)."
-        )
     columns = _Columns(graph)
-    ensemble_arrays = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
+    ensemble_arrays = tree_arrays(text, columns)
     if not ensemble_arrays:
         zeros = graph.add("Mul", graph.cast(graph.add("IsNaN", graph.features), np.float32), np.float32(0))
         return graph.columns(zeros, np.array([0]))
     joined = {name: np.concatenate([arrays[name] for arrays in ensemble_arrays]) for name in ensemble_arrays[0]}
-    weights = joined.pop("weight")
-    if "average_output" in header:
-        weights = weights / len(trees)
-    is_leaf = joined["is_leaf"]
+    weights, is_leaf = joined["weight"], joined["is_leaf"]
     return graph.add(
         "TreeEnsembleRegressor",
         graph.cast(columns.joined(), np.float64),
@@ -58,6 +49,36 @@ def add_trees(graph: Graph, text: str) -> str:
         target_ids=np.zeros(is_leaf.sum(), np.int64),
         target_weights_as_tensor=_tensor(weights[is_leaf]),
     )
+
+
+class SplitColumns(Protocol):
+    """Where splits read their values; what is more than a comparison with a threshold is computed as a further column, or refused."""
+
+    def zero_as_missing(self, feature: int) -> int:
+        """The column of a feature whose zeros are missing values."""
+        ...
+
+    def is_other(self, feature: int, words: tuple[int, ...]) -> int:
+        """The column that is 0 where the category is among the bits of ``words``, else 1."""
+        ...
+
+    def note_threshold(self, feature: int, threshold: NDArray[np.float64]) -> None:
+        """Remember where the score of a feature may jump."""
+        ...
+
+
+def tree_arrays(text: str, columns: SplitColumns) -> list[dict[str, NDArray[Any]]]:
+    """Each tree of a checked model text as arrays over its nodes, inner ones first; a value goes left where it is <= the threshold."""
+    header, *trees = (_fields(block) for block in text.split("end of trees")[0].split("\nTree="))
+    objective = header.get("objective", "").split(" ")[0]
+    if objective not in _RAW_OBJECTIVES or "sqrt" in header.get("objective", ""):
+        raise RankPolicyError(
+            f"trees of the objective {objective!r} cannot be exported: their scores are more than the sum of leaves. Use save(path)."
+        )
+    arrays = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
+    if "average_output" in header:
+        arrays = [of_tree | {"weight": of_tree["weight"] / len(trees)} for of_tree in arrays]
+    return arrays
 
 
 class _Columns:
@@ -91,6 +112,10 @@ class _Columns:
             self.graph.edges[feature].append(np.arange(-1, len(bits) + 1, dtype=np.float32))
         return self._places[feature, words]
 
+    def note_threshold(self, feature: int, threshold: NDArray[np.float64]) -> None:
+        """Check the finished file there."""
+        self.graph.edges[feature].append(threshold)
+
     def _place(self, key: Any, name: str) -> None:
         self._places[key] = self.graph.num_features + len(self._names)
         self._names.append(name)
@@ -102,7 +127,7 @@ class _Columns:
         )
 
 
-def _ensemble_part(tree: Mapping[str, str], number: int, columns: _Columns) -> dict[str, NDArray[Any]]:
+def _ensemble_part(tree: Mapping[str, str], number: int, columns: SplitColumns) -> dict[str, NDArray[Any]]:
     """One tree as the operator's arrays: inner nodes 0, 1, ..., then leaves."""
     leaf_values = _numbers(tree["leaf_value"])
     num_leaves = len(leaf_values)
@@ -120,7 +145,7 @@ def _ensemble_part(tree: Mapping[str, str], number: int, columns: _Columns) -> d
     }
 
 
-def _inner_nodes(tree: Mapping[str, str], columns: _Columns) -> dict[str, NDArray[Any]]:
+def _inner_nodes(tree: Mapping[str, str], columns: SplitColumns) -> dict[str, NDArray[Any]]:
     thresholds, features, decisions = (
         _numbers(tree["threshold"]),
         _integers(tree["split_feature"]),
@@ -141,7 +166,7 @@ def _inner_nodes(tree: Mapping[str, str], columns: _Columns) -> dict[str, NDArra
         # Where nothing was missing in training, a missing value counts as 0.
         is_missing = missing_type in (_ZERO_IS_MISSING, _NAN_IS_MISSING)
         missing_left[node] = bool(decision & _DEFAULT_LEFT) if is_missing else thresholds[node] >= 0
-        columns.graph.edges[feature].append(thresholds[[node]])
+        columns.note_threshold(feature, thresholds[[node]])
     # LightGBM reads a number of at most _ZERO as 0, so every such number goes the way of 0.
     thresholds = np.where((thresholds >= 0) & (thresholds < _ZERO), _ZERO, thresholds)
     thresholds = np.where((thresholds < 0) & (thresholds >= -_ZERO), np.nextafter(np.float64(-_ZERO), -1), thresholds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.engine_models import Layers
     from rankpolicy.rankers.exporting.graph import Graph
 
 
@@ -47,6 +49,11 @@ class LinearRanker(Ranker):
         from rankpolicy.rankers.exporting.scaling import add_scaling
 
         return add_weighted_sum(graph, add_scaling(graph, self._scaling), self._weights)
+
+    def _engine_model(self, names: Sequence[str]) -> Layers:
+        from rankpolicy.rankers.exporting.engine_models import Layers
+
+        return Layers.of_weights(self._scaling, self._weights, method=type(self).__name__)
 
     def _files(self) -> dict[str, bytes]:
         arrays = {"weights": self._weights} | {f"scaling.{k}": v for k, v in self._scaling.to_arrays().items()}

@@ -43,6 +43,7 @@ from rankpolicy.training.network_fit import check_betas
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.engine_models import Layers, Trees
     from rankpolicy.rankers.exporting.graph import Graph
 
 logger = logging.getLogger("rankpolicy.training")
@@ -269,6 +270,17 @@ class NetworkRanker(Ranker, TrainingSettings):
         if self._inputs.context == "mean":
             scaled = add_deviations(graph, scaled, num_columns=self._inputs.num_columns // 2)
         return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
+
+    def _engine_model(self, names: Sequence[str]) -> Trees | Layers:
+        from rankpolicy.rankers.exporting.engine_models import Layers
+
+        self._check_exportable()
+        if not isinstance(self._inputs, FeatureInputs) or self._inputs.context == "mean":
+            return super()._engine_model(names)
+        assert isinstance(self._network, Average)
+        return Layers.of_networks(
+            self._inputs.scaling, list(self._network.members), len(names), method=type(self).__name__
+        )
 
     def onnx_inputs(
         self, X: Any, *, qid: str | ArrayLike | None = None, group: ArrayLike | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -27,6 +27,7 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     import lightgbm
 
+    from rankpolicy.rankers.exporting.engine_models import Trees
     from rankpolicy.rankers.exporting.graph import Graph
 
 _TREES = "booster.txt"
@@ -249,7 +250,15 @@ class TreeRanker(Ranker):
     def _onnx_scores(self, graph: Graph) -> str:
         from rankpolicy.rankers.exporting.trees import add_trees
 
-        return add_trees(graph, checked_model_text(self._files()[_TREES], num_features=self.num_features_))
+        return add_trees(graph, self._checked_text())
+
+    def _engine_model(self, names: Sequence[str]) -> Trees:
+        from rankpolicy.rankers.exporting.engine_models import Trees
+
+        return Trees.of(self._checked_text(), names)
+
+    def _checked_text(self) -> str:
+        return checked_model_text(self._files()[_TREES], num_features=self.num_features_)
 
     def _files(self) -> dict[str, bytes]:
         return {_TREES: self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
