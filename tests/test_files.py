@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-import rankpolicy
+import rankpolicy as rp
 from rankpolicy.files import atomic_write, checked_file, read_text_bytes, text_blocks
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import inputs_kept
@@ -68,7 +68,7 @@ def test_bzip2_is_written_and_read_like_gzip(tmp_path):
         stream.write(b"0 qid:1 1:0.5\n1 qid:1 1:1.5\n")
     assert bz2.decompress(path.read_bytes()) == read_text_bytes(path).tobytes()
     assert b"".join(block.tobytes() for block in text_blocks(path)) == read_text_bytes(path).tobytes()
-    assert rankpolicy.read_letor(path).labels.tolist() == [0, 1]
+    assert rp.read_letor(path).labels.tolist() == [0, 1]
     cut.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(RankPolicyError, match="must be a whole bzip2 file"):
         read_text_bytes(cut)
@@ -199,3 +199,21 @@ def test_a_file_that_was_read_is_not_written_where_inputs_are_kept(tmp_path):
     with atomic_write(path) as stream:
         stream.write(b"new")
     assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        rp.load,
+        rp.read_click_log,
+        rp.clicks.scan_click_log,
+        rp.off_policy.scan_off_policy_log,
+        rp.data.read_letor,
+        rp.data.read_dataset,
+        rp.scan_letor,
+        rp.scan_parquet,
+    ],
+)
+def test_a_path_that_is_too_long_is_no_file(read):
+    with pytest.raises(rp.RankPolicyError, match="file"):
+        read("x" * 5_000)

@@ -142,8 +142,7 @@ def _overlap(where: str, curve: Sequence[Trained], name: str, paper: str) -> Cla
 
 def _disparities(value: PolicyValue) -> NDArray[np.float64]:
     """The disparity of each query (query,), NaN where it has none."""
-    is_counted = value.disparities.is_counted.numpy()
-    return np.where(is_counted, value.disparities.values.numpy(), np.nan)
+    return np.where(value.disparities.is_counted, value.disparities.values, np.nan)
 
 
 def _curves(rows: list[Row]) -> Any:

@@ -26,7 +26,7 @@ def calls(folder, tmp_path, monkeypatch):
     log = tmp_path / "log.csv"
     rows = [(f"s{s}", "q", i, p, (s + p) % 2) for s in range(12) for p, i in enumerate("ab" if s % 2 else "ba", 1)]
     log.write_text("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
-    claim = Claim(claim="x", paper="y", ours="z", holds=True)
+    claim = Claim(claim="x", paper="y", ours="z", low=1, high=1, at_least=0)
     outcome = Outcome(rows=({"method": "ours"},), claims=(claim,))
     monkeypatch.setitem(TARGETS, "paper/table", Target(name="paper/table", what="a table", run=lambda setup: outcome))
     quick = ["--set", "epochs=1"]

@@ -118,5 +118,7 @@ def test_bad_input(refused, tmp_path):
     assert "each of 2 positions" in refused(*call, "--termination", "0.1,0.2,0.3")
     assert "--users dcm" in refused(*call, "--users", "pbm", "--termination", "0.1")
     assert "--users FILE" in refused(*call, "--query", "q")
-    assert "radius: it is a setting of the bandits dcm-ucb1" in refused(*call, "--set", "radius=2")
+    assert "dcm-kl-ucb, dcm-ts have no setting 'radius'; it is a setting of the bandits dcm-ucb1" in refused(
+        *call, "--set", "radius=2"
+    )
     assert "cannot forget" in refused(*call, "--bandits", "ranked-exp3", "--set", "window=5")

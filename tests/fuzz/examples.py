@@ -413,7 +413,7 @@ def calls() -> dict[str, Call]:
             train=train,
             valid=valid,
             metrics=["map", "ndcg@10"],
-            parts=1,
+            denominator=1,
             progress=False,
         ),
         "settings_to_try": _call(rp.experiments.settings_to_try, ranker_class=rp.PGRank, settings={}),
@@ -474,6 +474,7 @@ def calls() -> dict[str, Call]:
             num_rankers=2,
             random_state=0,
         ),
+        "judgments_of": _call(rp.clicks.judgments_of, model=click_model, name=None, max_rating=100.0),
         "make_click_model": _call(
             rp.clicks.make_click_model, name="pbm", num_queries=2, num_items=3, num_positions=2, random_state=0
         ),

@@ -50,6 +50,9 @@ def test_an_own_function_must_give_one_value_a_ranking() -> None:
     assert as_reward(first_item).name == "first_item"
     with pytest.raises(RankPolicyError, match=r"one value per ranking, shape \(2, 2\); got \(2, 2, 3\)"):
         as_reward(lambda rankings, labels, mask: rankings.float())(*GIVEN)
+    for arrays in (GIVEN, [torch.as_tensor(given) for given in GIVEN]):
+        with pytest.raises(RankPolicyError, match="one value per ranking; got NoneType"):
+            as_reward(lambda rankings, labels, mask: None)(*arrays)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ class CustomReward:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         returned = called(self.function, rankings, labels, mask)
         try:
+            if returned is None:
+                raise TypeError
             _, values = alike(rankings, returned if is_tensor(rankings) else to_numpy(returned))
             if not is_tensor(values) and values.dtype.kind not in "biuf":
                 raise TypeError

@@ -52,7 +52,7 @@ def read_click_log(
     if format is not None and format not in FORMATS:
         raise RankPolicyError(unknown_name("format", format, FORMATS))
     names = checked_columns(columns)
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         if format not in (None, *COLUMNS):
             raise RankPolicyError(
                 f"a folder must hold Parquet files of the format {', '.join(COLUMNS)}; got {format!r}."

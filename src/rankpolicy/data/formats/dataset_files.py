@@ -65,7 +65,7 @@ def read_dataset(
         Whether features stay on disk (``scan_parquet``, ``scan_letor``); the path may then be a folder of Parquet or of LETOR files.
     """
     example = Path(path)
-    if on_disk and example.is_dir():
+    if on_disk and os.path.isdir(example):
         example = next(iter(sorted(example.glob("*.parquet"))), example)
     suffixes = example.suffixes[-2:]
     has_rows = is_parquet(example) or ".csv" in suffixes

@@ -64,7 +64,7 @@ def parquet_blocks(file: Path, columns: list[Any], *, block_rows: int) -> Iterat
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
     """The file at a path, or the ``.parquet`` files of a folder in the order of their names."""
-    if not path.is_dir():
+    if not os.path.isdir(path):  # also where a path is too long to ask for
         return (checked_file(path),)
     files = tuple(sorted(path.glob("*.parquet")))
     if not files:

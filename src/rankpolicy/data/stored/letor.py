@@ -54,7 +54,7 @@ def scan_letor(
     if num_features is not None:
         whole_number("num_features", num_features, at_least=1, at_most=_MOST_FEATURES)
     files: tuple[Path, ...] = (source_path,)
-    if source_path.is_dir():
+    if os.path.isdir(source_path):
         files = tuple(sorted(file for file in source_path.iterdir() if file.is_file() and file.name[0] not in "._"))
     if not files:
         raise RankPolicyError(f"{source_path} must hold LETOR files; it is empty.")
