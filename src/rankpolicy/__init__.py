@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from rankpolicy.experiments import tune
     from rankpolicy.loading import load
     from rankpolicy.off_policy import estimate_policy_value
+    from rankpolicy.online import SafePolicyGradient
     from rankpolicy.rankers import (
         DELTR,
         AdaRank,
@@ -104,6 +105,7 @@ __all__ = [
     "RankSVM",
     "RankingDataset",
     "Regression",
+    "SafePolicyGradient",
     "__version__",
     "bandits",
     "clicks",

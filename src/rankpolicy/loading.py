@@ -42,8 +42,12 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     manifest, files = read_bundle(file)
     with _damage_explained(file):
         kind = manifest.get("kind", "ranker")
-        if kind not in ("ranker", "bandit"):
-            raise RankPolicyError(f"a model file must hold a ranker or a bandit; got {kind!r:.80}.")
+        if kind not in ("ranker", "bandit", "online ranker"):
+            raise RankPolicyError(f"a model file must hold a ranker, a bandit or an online ranker; got {kind!r:.80}.")
+        if kind == "online ranker":
+            from rankpolicy.online.online_ranker import restored_online_ranker
+
+            return restored_online_ranker(manifest, files)
         if kind == "bandit":
             from rankpolicy.bandits.files import restore_bandit
 

@@ -148,6 +148,11 @@ KINDS: dict[str, Kind] = {
         title="Metrics", used="--metrics, and --set reward=NAME of a ranker", table="rankpolicy.metrics.members:METRICS"
     ),
     "bandit": Kind(title="Bandits", used="simulate --bandits", table="rankpolicy.bandits.members:BANDITS"),
+    "online ranker": Kind(
+        title="Rankers that learn online",
+        used="rp.online.ONLINE_RANKERS[NAME] in Python",
+        table="rankpolicy.online.members:ONLINE_RANKERS",
+    ),
     "click model": Kind(
         title="Click models",
         used="clicks fit --models",
