@@ -6,11 +6,14 @@ import asyncio
 import re
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from starlette.exceptions import HTTPException
+from starlette.routing import Router
 
 from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.domain.messages import ENCODER, MOST_BYTES, MOST_EVENTS, REQUEST, EventsAnswer, NewEvent
@@ -32,7 +35,7 @@ from rankpolicy.service.http.bodies import (
 )
 from rankpolicy.service.http.metrics import Metrics, host_gauges
 from rankpolicy.service.http.openapi import POSTED, READ
-from rankpolicy.service.http.routes import routed_application
+from rankpolicy.service.http.routes import refusal_by, routed_pages
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done
 from rankpolicy.service.ranking_service import RankingService
@@ -74,7 +77,8 @@ class Application:
         self._access = Access(service.reader.valid_keys, service.reader.had_keys)
         service.at_each_look(self._access.look)
         self.dashboard = Dashboard(service, self._access, report=report)
-        self._routed = routed_application(service, self._access, self._metrics_text, self.dashboard.routes())
+        self._pages = routed_pages(service, self._access, self._metrics_text, self.dashboard.routes())
+        self._pages.lifespan_context = self._running
 
     def answer(self, scope: Scope, body: bytes, send: SendWhole) -> None:
         """Answer a request for a list or with events whose whole body is there, without a task.
@@ -125,7 +129,7 @@ class Application:
         def done(outcome: Any) -> None:
             self._bytes_in_flight -= sum(sizes)
             if isinstance(outcome, Exception):
-                refusal = self._refusal(outcome, request_id)
+                refusal = self._refusal(scope, outcome, request_id)
                 status, content, headers = refusal.status, problem_of(refusal), refusal.headers
             else:
                 status = self._count_events(outcome) if scope["path"] == EVENTS else 200
@@ -172,7 +176,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection."""
         if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            await self._pages.lifespan(scope, receive, send)
         elif scope["type"] == "http":
             answer = self._answer_when_read if scope["path"] in (RANK, EVENTS) else self._show_page
             await answer(scope, receive, send)
@@ -183,11 +187,12 @@ class Application:
         start, request_id = time.perf_counter(), request_id_of(scope)
         marked, sizes = _Marked(send, request_id), list[int]()
         try:
-            await self._routed(scope, self._counted(receive, sizes), marked)
+            scope["app"] = self._pages  # with it, the router raises where it has no page
+            await self._pages(scope, self._counted(receive, sizes), marked)
         except Exception as error:
             if marked.status:  # the answer has begun; the connection is closed
                 raise
-            await self._refuse(marked, error, request_id)
+            await self._refuse(marked, scope, error, request_id)
         finally:
             self._bytes_in_flight -= sum(sizes)
             self._count(scope, request_id, marked.status, time.perf_counter() - start)
@@ -244,36 +249,27 @@ class Application:
         self.dashboard.rates.count_events(num_stored + len(answer.rejected), answer.late)
         return answer.rejected[0].status if answer.rejected and not num_stored else 200
 
-    async def _refuse(self, send: Send, error: Exception, request_id: bytes) -> None:
+    async def _refuse(self, send: Send, scope: Scope, error: Exception, request_id: bytes) -> None:
         # Not where the error was caught: a variable there that holds it is a cycle, which only the garbage collector ends.
-        refusal = self._refusal(error, request_id)
+        refusal = self._refusal(scope, error, request_id)
         await send_answer(send, refusal.status, problem_of(refusal), refusal.headers)
 
-    def _refusal(self, error: Exception, request_id: bytes) -> RefusedError:
-        refusal = refusal_of(error)
+    def _refusal(self, scope: Scope, error: Exception, request_id: bytes) -> RefusedError:
+        refusal = refusal_by(self._pages, scope, error) if isinstance(error, HTTPException) else refusal_of(error)
         if refusal is not None:
             return refusal
         self._report(f"request {request_id.decode()} failed: {''.join(traceback.format_exception(error))}")
         return RefusedError(500, "failed", "the service failed; its log says why.")
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                try:
-                    self._service.start()
-                    self.dashboard.start()
-                except Exception as error:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                await asyncio.to_thread(self.dashboard.stop)
-                await asyncio.to_thread(self._service.stop)
-                if self._access_log is not None:
-                    await asyncio.to_thread(self._access_log.stop)
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+    @asynccontextmanager
+    async def _running(self, pages: Router) -> AsyncIterator[None]:
+        self._service.start()
+        self.dashboard.start()
+        yield
+        await asyncio.to_thread(self.dashboard.stop)
+        await asyncio.to_thread(self._service.stop)
+        if self._access_log is not None:
+            await asyncio.to_thread(self._access_log.stop)
 
 
 class _Marked:

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Match, Route, Router
 
 from rankpolicy.service.domain.marks import rewards_in
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.bodies import RefusedError, json_response, refusal_of
+from rankpolicy.service.http.bodies import RefusedError, Scope, json_response
 from rankpolicy.service.http.deployments import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.personalizer import personalizer_routes
@@ -25,13 +25,12 @@ from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.types import RankPolicyError
 
 
-def routed_application(
+def routed_pages(
     service: RankingService, access: Access, metrics_text: Callable[[], Awaitable[str]], pages: Sequence[BaseRoute] = ()
-) -> Starlette:
-    """The application of everything but /v1/rank and /v1/events."""
+) -> Router:
+    """Everything but /v1/rank and /v1/events. What is refused is raised: ``Application`` answers it."""
 
     async def ranking(request: Request) -> Response:
         access.check(request.scope, "read")
@@ -57,8 +56,8 @@ def routed_application(
     async def description(request: Request) -> Response:
         return json_response(openapi())
 
-    return Starlette(
-        routes=[
+    return Router(
+        [
             Route("/v1/rankings/{ranking_id}", ranking),
             Route("/v1/policies", policies),
             *DeploymentPages(service, access).routes(),
@@ -70,8 +69,7 @@ def routed_application(
             Route("/readyz", readiness),
             Route("/openapi.json", description),
             *pages,
-        ],
-        exception_handlers={404: _missing, 405: _not_allowed, RefusedError: _refused, RankPolicyError: _refused},
+        ]
     )
 
 
@@ -144,25 +142,12 @@ def _state(live: LivePolicy) -> dict[str, Any]:
     }
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    refusal = refusal_of(error)
-    if refusal is None:
-        raise error
-    answer = json_response({"error": refusal.error, "message": refusal.message}, refusal.status)
-    for name, value in refusal.headers:
-        answer.headers[name.decode()] = value.decode()
-    return answer
-
-
-def _missing(request: Request, error: Exception) -> Response:
-    return json_response({"error": "not_found", "message": "there is nothing here; see /openapi.json."}, 404)
-
-
-def _not_allowed(request: Request, error: Exception) -> Response:
-    answer = json_response(
-        {"error": "method_not_allowed", "message": f"{request.method} is not possible here; see /openapi.json."}, 405
-    )
+def refusal_by(router: Router, scope: Scope, error: HTTPException) -> RefusedError:
+    """What is answered where no route has the path, or none has it for the method."""
+    if error.status_code == 404:
+        return RefusedError(404, "not_found", "there is nothing here; see /openapi.json.")
     # Not from the error, which knows the first route of a path only.
-    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    answer.headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
-    return answer
+    routes: list[Any] = [route for route in router.routes if route.matches(scope)[0] is not Match.NONE]
+    allowed = ", ".join(sorted({method for route in routes for method in route.methods}))
+    reason = f"{scope['method']} is not possible here; see /openapi.json."
+    return RefusedError(405, "method_not_allowed", reason, (b"allow", allowed.encode()))
