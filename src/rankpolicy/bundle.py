@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.declarations.kinds import kind_of
+from rankpolicy.optional import versions_of
 from rankpolicy.types import RankPolicyError
 from rankpolicy.version import __version__
 from rankpolicy.writing import atomic_write, note_input
@@ -51,7 +50,7 @@ def write_bundle(path: Path, content: Mapping[str, Any], files: Mapping[str, byt
     manifest = {
         "format": FORMAT,
         **content,
-        "versions": {"rankpolicy": __version__} | _versions("torch", "numpy"),
+        "versions": {"rankpolicy": __version__} | versions_of("torch", "numpy"),
         "sha256": {name: hashlib.sha256(content_bytes).hexdigest() for name, content_bytes in files.items()},
     }
     text = json.dumps(manifest, indent=1)
@@ -151,15 +150,6 @@ def check_fitted(fitted: Mapping[str, Any]) -> None:
         raise RankPolicyError(
             f"{wrong[0]} in the file is {fitted.get(wrong[0])!r:.60}, which no training records. Copy or train the model again."
         )
-
-
-def _versions(*packages: str) -> dict[str, str]:
-    """Versions of those packages that are installed."""
-    versions = {}
-    for name in packages:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions
 
 
 def _warn_if_newer(versions: dict[str, str], path: Path) -> None:

@@ -7,6 +7,8 @@ import difflib
 import importlib
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,15 @@ def how_to_install(package: str) -> str:
     ("pip install 'rankpolicy[frames]'", 'pip install lightgbm')
     """
     return f"pip install 'rankpolicy[{EXTRA_OF[package]}]'" if package in EXTRA_OF else f"pip install {package}"
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions of those packages that are installed."""
+    versions = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

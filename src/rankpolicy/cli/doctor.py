@@ -8,7 +8,6 @@ rankpolicy doctor --json
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -18,7 +17,7 @@ from typing import Any
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import print_json, show, show_table, styled
 from rankpolicy.kernels import HAS_TRITON, TRITON_SWITCH, triton_is_on
-from rankpolicy.optional import how_to_install
+from rankpolicy.optional import how_to_install, versions_of
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
@@ -58,7 +57,7 @@ def doctor(
 ) -> None:
     """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
     document = {
-        "versions": _versions(),
+        "versions": {"python": platform.python_version(), "rankpolicy": __version__} | versions_of("torch", "numpy"),
         "threads": _threads(),
         "fast_paths": _fast_paths(),
         "packages": _packages(),
@@ -68,14 +67,6 @@ def doctor(
         print_json(document)
     else:
         _show(document)
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "rankpolicy": __version__,
-        **{name: importlib.metadata.version(name) for name in ("torch", "numpy")},
-    }
 
 
 def _fast_paths() -> dict[str, dict[str, Any]]:
@@ -105,10 +96,7 @@ def _triton_detail(cuda: bool) -> str:
 
 def _version(package: str) -> str:
     """The version of an installed package; builds of torch bring some under other names."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+    return versions_of(package).get(package, "unknown")
 
 
 def _threads() -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from rankpolicy.optional import versions_of
 
 PACKAGES = ("rankpolicy", "torch", "numpy", "numba", "scipy", "lightgbm", "polars", "safetensors")
 
@@ -79,10 +80,4 @@ def this_machine() -> dict[str, Any]:
 
 def installed_versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on; packages that are not installed are left out."""
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
+    return {"python": platform.python_version()} | versions_of(*PACKAGES)

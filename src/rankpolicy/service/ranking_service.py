@@ -387,11 +387,8 @@ class RankingService:
         use
             What to call; its result is returned.
         """
-        store = open_store(self.config.place, role="keys", check="none")
-        try:
+        with closing(open_store(self.config.place, role="keys", check="none")) as store:
             return use(store, self.clock.now())
-        finally:
-            store.close()
 
     async def _watch(self) -> None:
         """Notice changes that other processes make, such as the command line."""

@@ -8,7 +8,7 @@ import os
 import resource
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 
 from rankpolicy.heap import give_back_code
@@ -134,9 +134,8 @@ def _check_exposure(config: ServiceConfig) -> None:
         return
     has_keys = False
     if is_url(config.place) or os.path.exists(config.db):
-        store = open_store(config.place, check="none")  # which converts an older format
-        has_keys = bool(store.valid_keys())
-        store.close()
+        with closing(open_store(config.place, check="none")) as store:  # which converts an older format
+            has_keys = bool(store.valid_keys())
     if not has_keys:
         raise RankPolicyError(
             f"without keys only this machine is served, not {config.host}. Make a key first: rankpolicy service key new --db {config.db}"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from rankpolicy.service.log.writer import module_command, module_environment
@@ -57,8 +58,7 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     from rankpolicy.service.domain.messages import Evaluate
     from rankpolicy.service.log import open_store
 
-    store = open_store(job["db"], role="keys", check="none")
-    try:
+    with closing(open_store(job["db"], role="keys", check="none")) as store:
         now = Clock(not_before=store.last_stamp()).now()
         if job["job"] == "retrain":
             from rankpolicy.service.learning.retrain import retrain
@@ -70,8 +70,6 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
         document = evaluate(store, msgspec.convert(job["wanted"], Evaluate), now=now)
         note_evaluation(store, document, author=job["author"], now=now)
         return document
-    finally:
-        store.close()
 
 
 def main() -> None:

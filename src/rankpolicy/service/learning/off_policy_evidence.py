@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
@@ -147,33 +148,24 @@ def own_rewards(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
 
 
 def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Comparison | None) -> dict[str, Any]:
-    """An estimate as JSON can hold it."""
-    fields = asdict(estimate) | {"interval": list(estimate.interval)}
+    """Everything as JSON has it, which is null where a number is not finite."""
     document = {
-        "estimate": fields,
+        "estimate": estimate,
         "logged_value": evidence.logged_value,
         "lists": len(evidence.lists),
-        "refused": dict(evidence.refused),
+        "refused": evidence.refused,
         "estimated_propensities": evidence.num_estimated,
         "is_covered": _is_covered(estimate),
-        "against": None if comparison is None else asdict(comparison) | {"interval": list(comparison.interval)},
+        "against": comparison,
     }
-    return dict(_without_nan(document))
+    encoded = msgspec.json.encode(document, enc_hook=float)  # of numpy's numbers
+    return dict(msgspec.json.decode(encoded))
 
 
 def _is_covered(estimate: PolicyEstimate) -> bool:
     """Whether the log has the lists that the candidate would show: the mean weight is then 1, up to chance."""
     weight, size = estimate.mean_weight, estimate.effective_sample_size
     return weight is None or size is None or is_covered(weight, size, estimate.num_rounds)
-
-
-def _without_nan(value: Any) -> Any:
-    """With None in place of what JSON cannot hold: an estimate from one list has no error."""
-    if isinstance(value, Mapping):
-        return {name: _without_nan(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(member) for member in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def refusal_of(logged: LoggedList, *, now: int, event: str = "click") -> str | None:

@@ -5,10 +5,10 @@ All databases have the same tables and statements, with ``?`` where a value stan
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from hashlib import sha256
 from operator import itemgetter
 from typing import Any
 
@@ -386,7 +386,7 @@ class Store(ABC):
         now
             The time of the service.
         """
-        digest = sha256(content).hexdigest()
+        digest = hashlib.sha256(content).hexdigest()
         with self.transaction() as connection:
             if not self.rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
                 connection.execute("INSERT INTO models VALUES (?, ?, ?)", (digest, now, content))
@@ -401,7 +401,7 @@ class Store(ABC):
             The hash, in hexadecimal digits.
         """
         rows = self.rows("SELECT content FROM models WHERE sha256 = ?", sha256)
-        if rows and _digest_of(rows[0][0]) != sha256:
+        if rows and hashlib.sha256(rows[0][0]).hexdigest() != sha256:
             raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
         return bytes(rows[0][0]) if rows else None
 
@@ -552,11 +552,7 @@ class Store(ABC):
 
 
 def _snapshot_hash(version: int, seq: int, state: bytes) -> bytes:
-    return sha256(f"{version} {seq} {len(state)}\n".encode() + state).digest()
-
-
-def _digest_of(content: bytes) -> str:
-    return sha256(content).hexdigest()
+    return hashlib.sha256(f"{version} {seq} {len(state)}\n".encode() + state).digest()
 
 
 def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
@@ -33,8 +34,5 @@ def back_up(path: Path, target: Path) -> dict[str, int]:
 
 
 def _checked(copy: Path) -> dict[str, int]:
-    store = SqliteStore(copy, role="reader", check="none")
-    try:
+    with closing(SqliteStore(copy, role="reader", check="none")) as store:
         return store.check()
-    finally:
-        store.close()
