@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 50_650,
-    "modules": 557,
+    "lines of code": 53_150,
+    "modules": 585,
     "modules in the largest folder": 20,
     "functions over 60 lines": 27,
     "vague names, %": 0.48,
