@@ -104,9 +104,8 @@ class ItemValue:
             return np.asarray(ranks.numpy(), np.float64)
         scores = policy.scores.double().numpy()
         above = np.stack([_sigmoid(scores - scores[:, [index]]).sum(axis=1) for index in range(size)], axis=1)
-        return np.asarray(
-            above + 0.5
-        )  # an item stands above itself with probability 1/2 in this sum, and ranks count from 1
+        # An item stands above itself with probability 1/2 in this sum, and ranks count from 1.
+        return np.asarray(above + 0.5)
 
 
 def check_of(of: str) -> None:

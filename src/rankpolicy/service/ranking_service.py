@@ -60,6 +60,7 @@ class RankingService:
     def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
         self.config = config
         self._report = report
+        # Changes are adopted one after the other, so that an older one does not replace a newer one; one job at a time keeps cores free.
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
@@ -67,6 +68,7 @@ class RankingService:
         self._store = open_store(config.place, check="none")
         writer: Writer | None = None
         try:
+            # Both run while the states are computed: a process needs half a second to import, pages of a large file take longer.
             self._writer = writer = Writer(config.place, locks=self._store.locks)
             wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")

@@ -27,8 +27,8 @@ from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import ENCODER, LONGEST, REQUEST
 from rankpolicy.service.http.access import KEY_ID, LOCAL, Access
 from rankpolicy.service.http.bodies import RefusedError, refusal_of
-from rankpolicy.service.http.deployments import audit_lines, served_policy
-from rankpolicy.service.http.metrics import disk_bytes
+from rankpolicy.service.http.changes import audit_lines, served_policy
+from rankpolicy.service.http.prometheus import disk_bytes
 from rankpolicy.service.http.routes import served_policies
 from rankpolicy.service.learning.promotion import promote_version, rollback
 from rankpolicy.service.log import open_store
@@ -78,7 +78,7 @@ class Dashboard:
         self.rates = Rates()
         self.statistics = Statistics(service.config.window)
         self._follower = LogFollower(self._open_log, self.statistics, report=report)
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # for what is kept: many browsers ask at the same moment
         self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
         environment()  # an error here where Jinja2 is missing, not at the first page
 

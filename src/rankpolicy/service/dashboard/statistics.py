@@ -48,7 +48,7 @@ class Statistics:
 
     def __init__(self, window: int = 60_000_000) -> None:
         self._window = window
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # the thread that follows the log adds rows while pages are made
         self._generator = random.Random(0)
         self._versions: OrderedDict[int, PolicyCounts] = OrderedDict()
         self._open: OrderedDict[int, _OpenList] = OrderedDict()

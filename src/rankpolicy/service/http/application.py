@@ -33,8 +33,8 @@ from rankpolicy.service.http.bodies import (
     request_id_of,
     send_answer,
 )
-from rankpolicy.service.http.metrics import Metrics, host_gauges
 from rankpolicy.service.http.openapi import POSTED, READ
+from rankpolicy.service.http.prometheus import Metrics, host_gauges
 from rankpolicy.service.http.routes import refusal_by, routed_pages
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done

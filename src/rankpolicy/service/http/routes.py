@@ -17,7 +17,7 @@ from rankpolicy.service.domain.marks import rewards_in
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.bodies import RefusedError, Scope, json_response
-from rankpolicy.service.http.deployments import DeploymentPages
+from rankpolicy.service.http.changes import DeploymentPages
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.personalizer import personalizer_routes
 from rankpolicy.service.http.rerank import rerank_routes
@@ -108,14 +108,14 @@ class SharedVersion(LiveVersion, frozen=True, kw_only=True):
     share: float  # of the traffic of its policy
 
 
-class ServedPolicy(LiveVersion, frozen=True, kw_only=True):
+class DescribedPolicy(LiveVersion, frozen=True, kw_only=True):
     """A policy: the version that serves, and all versions that are served or may be returned to."""
 
     name: str
     versions: list[SharedVersion]
 
 
-def served_policies(policies: LivePolicies) -> list[ServedPolicy]:
+def served_policies(policies: LivePolicies) -> list[DescribedPolicy]:
     """All policies. Not for the event loop: the hash of a state takes as long as the state is large."""
     described = []
     for name in policies.names:
@@ -125,7 +125,7 @@ def served_policies(policies: LivePolicies) -> list[ServedPolicy]:
         versions = [
             SharedVersion(since=since, share=shares.get(live.version.number, 0.0), **_state(live)) for live in lives
         ]
-        described.append(ServedPolicy(name=name, since=since, versions=versions, **_state(policies.by_name[name])))
+        described.append(DescribedPolicy(name=name, since=since, versions=versions, **_state(policies.by_name[name])))
     return described
 
 

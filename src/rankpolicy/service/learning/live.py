@@ -54,6 +54,7 @@ class LivePolicy:
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
         """The list to show; waits while lessons are learned. Not for the event loop."""
+        # What the request needs of the state is copied under the lock; lessons are learned while the list is ordered.
         with self._lock:
             policy = self.policy.frozen(request)
         with nullcontext() if policy.is_quick else self._computing:
@@ -70,6 +71,7 @@ class LivePolicy:
         self._ranks_soon = self.policy.is_quick or self._seconds_per_item * len(request.items) < limit
         if not self._ranks_soon or request.propensity_draws:
             return None
+        # Only tried: the event loop must wait neither for a thread that learns or copies the state nor for one that ranks.
         if not self._lock.acquire(blocking=False):
             return None
         try:

@@ -84,9 +84,8 @@ class Journal:
         self._looks_at_deadlines: asyncio.TimerHandle | None = None
         self._held: list[Piece] = []  # in the event loop, while a transaction is written
         self._waiting: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()  # for the thread
-        self._writing = (
-            threading.Lock()
-        )  # held by the thread or the event loop while it uses the log, until all is learned
+        # Held by the thread or the event loop while it uses the log, until all is learned.
+        self._writing = threading.Lock()
         self._next_deadline: int | None = 0  # look at once
         self._wakes_at = 0  # when the thread looks at the windows
         self._stopping = False

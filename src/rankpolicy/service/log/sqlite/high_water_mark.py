@@ -66,9 +66,8 @@ class HighWaterMark:
     def raise_to(self, kind: int, number: int) -> None:
         """Note that something was committed; called before it is acknowledged."""
         if self._descriptor is not None:
-            with suppress(
-                OSError
-            ):  # a full disk has room for bytes that are there already; a broken one fails the next commit
+            # A full disk has room for bytes that are there already; a broken one fails the next commit.
+            with suppress(OSError):
                 os.pwrite(self._descriptor, _slot(kind, number), kind * _SLOT.size)
 
     def close(self) -> None:

@@ -100,9 +100,8 @@ class SqliteStore(Store):
             if role in ("server", "keys"):
                 create_database(self.path)
             if role == "server":
-                from rankpolicy.service.log.sqlite.wal_frames import (
-                    check_frames,
-                )  # it loads numpy, which the writer process does not need
+                # It loads numpy, which the writer process does not need.
+                from rankpolicy.service.log.sqlite.wal_frames import check_frames
 
                 check_frames(self.path)
                 with _failures_named(self.path):
