@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.judgments import markdown as judgments_table
 from benchmarks.quality.tables import markdown as quality_tables
 from docs.building.ratio_tables import ratio_tables
 from reproductions import TARGETS
@@ -66,8 +67,21 @@ def speed_section(folder: Path = FOLDER) -> list[str]:
     ]
 
 
+def judgments_section(folder: Path = FOLDER) -> list[str]:
+    """Judgments of click models on human grades, as paragraphs; nothing where no run is kept."""
+    judgments = kept("judgments", folder)
+    if judgments is None:
+        return []
+    return [
+        judgments_table(judgments),
+        circumstances_in_words(
+            judgments, "python -m benchmarks.quality.judgments --json > docs/results/judgments.json"
+        ),
+    ]
+
+
 def with_results(markdown: str, folder: Path = FOLDER) -> str:
-    """A page with kept results in the place of its lines ``<!-- results: quality -->`` or ``speed``.
+    """A page with kept results in the place of its lines ``<!-- results: quality -->``, ``speed`` or ``judgments``.
 
     Parameters
     ----------
@@ -76,7 +90,11 @@ def with_results(markdown: str, folder: Path = FOLDER) -> str:
     folder
         Where results are kept.
     """
-    sections = {"quality": ("Quality", quality_section), "speed": ("Speed", speed_section)}
+    sections = {
+        "quality": ("Quality", quality_section),
+        "speed": ("Speed", speed_section),
+        "judgments": ("Against human grades", judgments_section),
+    }
 
     def section(found: re.Match[str]) -> str:
         title, paragraphs_of = sections[found[1]]

@@ -44,6 +44,14 @@ def test_judgments_are_relevances_best_first(name):
     assert list(ratings.values()) == sorted(ratings.values(), reverse=True)
 
 
+def test_items_without_a_click_are_rated_0_where_a_log_is_given():
+    log = log_from_lists(["q", "q"], [["x", "y"], ["x", "z"]], [[1, 0], [0, 0]])
+    model = fit_click_model("pbm", log)
+    (rated,) = judgments_of(model, clicked_in=log)["judgmentRatings"]
+    assert [row["rating"] for row in rated["ratings"] if row["docId"] != "x"] == ["0.000", "0.000"]
+    assert rated["ratings"][0] == judgments_of(model)["judgmentRatings"][0]["ratings"][0] | {"docId": "x"}
+
+
 def test_models_that_know_no_items_give_no_judgments():
     with pytest.raises(RankPolicyError, match="distinguishes items; rctr does not"):
         judgments_of(fit_click_model("rctr", LOG))

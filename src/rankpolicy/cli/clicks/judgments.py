@@ -8,6 +8,8 @@ model
     The click model; see: rankpolicy methods. coec is what OpenSearch computes.
 prior : A,B|empirical|none
     Beta prior of every parameter; empirical learns it, so that items shown a few times are drawn to the mean.
+rate_unclicked
+    Rate items that were never clicked by the model too; without it they are rated 0, as COEC rates them.
 max_rating
     Rating of an item that is certainly relevant.
 name
@@ -17,7 +19,7 @@ out : FILE
 
 Examples
 --------
-rankpolicy clicks judgments --log ubi.ndjson --model pbm --out judgments.json
+rankpolicy clicks judgments --log ubi.ndjson --model dcm --out judgments.json
 rankpolicy clicks judgments --log sessions.parquet --model coec --out coec.json --max-rating 4
 """
 
@@ -33,9 +35,10 @@ from rankpolicy.cli.support.run import RunWithoutSeed
 def judgments(
     *,
     log: Path,
-    model: str = "pbm",
+    model: str = "dcm",
     log_format: options.LogFormat,
     prior: str = "empirical",
+    rate_unclicked: bool = False,
     max_rating: float = 100.0,
     name: str | None = None,
     out: Path,
@@ -52,7 +55,7 @@ def judgments(
         sessions = log_format.read(log).collapsed()
     with note_if_slow(f"fitting {model} ..."):
         fitted = fit_click_model(model, sessions, prior=parse_setting(ClickFitSettings, "prior", prior))
-    document = judgments_of(fitted, name=name, max_rating=max_rating)
+    document = judgments_of(fitted, clicked_in=None if rate_unclicked else sessions, name=name, max_rating=max_rating)
     write_file(out, json_text(document))
     ratings = [float(rated["rating"]) for query in document["judgmentRatings"] for rated in query["ratings"]]
     counts = {"queries": len(document["judgmentRatings"]), "ratings": len(ratings), "judgments": str(out)}
