@@ -28,6 +28,7 @@ def read_dataset(
     needs_labels: bool = True,
     qid: str = "qid",
     label: str = "label",
+    item_id: str | None = None,
     protected: str | None = None,
     ignore: Sequence[str] = (),
     on_disk: bool = False,
@@ -57,6 +58,8 @@ def read_dataset(
         Name of the column of query ids, for Parquet and CSV of features.
     label
         Name of the column of labels, for Parquet and CSV of features.
+    item_id
+        Name of the column of item ids, for Parquet and CSV of features; None: the column item_id if there is one.
     protected
         Name of the column of protected groups, for Parquet and CSV of features; None: the column group if there is one.
     ignore
@@ -90,6 +93,7 @@ def read_dataset(
         qid=qid,
         label=label if needs_labels or label in columns else None,
         features=feature_names,
+        item_id=item_id,
         protected=protected,
         ignore=[name for name in ignore if feature_names is None or name in columns],
     )
