@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.gpu import affinity, experiments, peers, texts, training
+from benchmarks.gpu import experiments, peers, texts, training
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.policies.race import COARSE, race_exposure
@@ -213,8 +213,7 @@ def main() -> int:
     lengths = (24, 120, 1000)
     kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel, pl_rank) for length in lengths]
     of_kernels = (kernel() for kernel in kernels)
-    of_affinity = affinity.rows(captured, microseconds)
-    for row in chain(training.rows(), peers.rows(), experiments.rows(), of_kernels, of_affinity, texts.rows()):
+    for row in chain(training.rows(), peers.rows(), experiments.rows(), of_kernels, texts.rows()):
         print(json.dumps(row), flush=True)
         bars += verdicts(row)
     for bar in bars:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from rankpolicy.data import make_fair_synthetic, make_web_search, read_letor, split_queries
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.evaluation import evaluate
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
-from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.rankers import PGRank
 from rankpolicy.rankers.fits import fit_together
 
@@ -61,60 +59,6 @@ def tradeoff() -> dict[str, Any]:
     }
 
 
-def evaluation() -> dict[str, Any]:
-    """NDCG@10 and AP of 1,000,000 queries of 100 items whose scores lie on the device: by the kernel, and by torch in blocks."""
-    num_queries, num_items, block = 1_000_000, 100, 50_000
-    generator = torch.Generator("cuda").manual_seed(0)
-    scores = torch.rand(num_queries, num_items, generator=generator, device="cuda")
-    labels = torch.randint(0, 5, scores.shape, generator=generator, device="cuda", dtype=torch.int8)
-    mask = torch.ones(block, num_items, dtype=torch.bool, device="cuda")
-    metrics = [parse_metric("ap"), parse_metric("ndcg@10")]  # the order of terms in the table
-    table = term_table(parse_metric("ndcg@10 + ap"))
-    assert table is not None
-    offsets = torch.arange(num_queries + 1, device="cuda") * num_items
-
-    def in_torch() -> list[float]:
-        sums = torch.zeros(len(metrics), dtype=torch.float64, device="cuda")
-        for first in range(0, num_queries, block):
-            rankings = scores[first : first + block].argsort(descending=True, stable=True)
-            given = labels[first : first + block].float()
-            sums += torch.stack([metric(rankings, given, mask).double().sum() for metric in metrics])
-        return (sums / num_queries).tolist()
-
-    def by_kernel() -> list[float]:
-        from rankpolicy.kernels.triton.metrics import metric_values
-
-        found = metric_values(
-            scores.view(-1),
-            labels.view(-1),
-            offsets,
-            offsets[:-1] // num_items,
-            longest=num_items,
-            kinds=tuple(table.kinds.tolist()),
-            cutoffs=tuple(table.cutoffs.tolist()),
-            conventions=metrics[0].conventions,
-        )
-        return found.values.double().mean(0).tolist()
-
-    seconds, values = {}, {}
-    for name, measured in (("kernel", by_kernel), ("torch", in_torch)):
-        measured()
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        values[name] = measured()
-        seconds[name] = time.perf_counter() - start
-    num_bytes = scores.numel() * 4 + labels.numel()
-    return {
-        "name": "evaluation of 1,000,000 x 100, ap and ndcg@10",
-        "s": round(seconds["kernel"], 5),
-        "torch_s": round(seconds["torch"], 4),
-        "ratio": round(seconds["torch"] / seconds["kernel"], 1),
-        "memory_limit_s": round(num_bytes / 4.8e12, 5),
-        "values": [round(value, 6) for value in values["kernel"]],
-        "torch_values": [round(value, 6) for value in values["torch"]],
-    }
-
-
 def quality(
     *, num_queries: int = 400, epochs: int = 15, devices: tuple[str, str] = ("cpu", "cuda")
 ) -> Iterator[dict[str, Any]]:
@@ -153,4 +97,3 @@ def quality(
 
 def rows() -> Iterator[dict[str, Any]]:
     yield tradeoff()
-    yield evaluation()

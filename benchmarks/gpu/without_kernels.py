@@ -25,14 +25,11 @@ from torch import Tensor
 
 from benchmarks.gpu import texts
 from benchmarks.gpu.training import data, new_fit
-from rankpolicy.data import from_arrays
 from rankpolicy.data.batches import RaggedTensors
-from rankpolicy.evaluation import measure, on_device
 from rankpolicy.kernels.triton import race
-from rankpolicy.metrics import parse_metric
 from rankpolicy.models.stack import Stack
-from rankpolicy.objectives import Hybrid, PolicyGradient
-from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_texts, fit_networks, optimizer
+from rankpolicy.objectives import PolicyGradient
+from rankpolicy.training import NetworkFit, TrainingSettings, device_texts, fit_networks, optimizer
 from rankpolicy.training.device_batches import DeviceBatches
 from rankpolicy.training.kernel_networks import KernelNetworks
 
@@ -182,67 +179,11 @@ def some(train: RaggedTensors, num_queries: int) -> RaggedTensors:
     return RaggedTensors(train.features[:rows], train.labels[:rows], train.offsets[: num_queries + 1])
 
 
-def with_validation(train: RaggedTensors, num_queries: int, *, how: str, count: int = 1) -> float:
-    """An epoch that ends with ndcg@10 of ``num_queries`` held-out queries: by the kernel, by torch on the device, or on the host."""
-    held_out = some(train, num_queries)
-    assert isinstance(held_out.features, Tensor)
-    dataset = from_arrays(
-        np.zeros((len(held_out.labels), 1), np.float32),
-        held_out.labels.cpu().numpy(),
-        qid=np.repeat(np.arange(num_queries), np.diff(held_out.offsets)),
-    )
-    metric = parse_metric("ndcg@10")
-    num_items = int(np.diff(held_out.offsets)[0])
-    mask = torch.ones(num_queries, num_items, dtype=torch.bool, device="cuda")
-    labels = held_out.labels.view(num_queries, -1)
-
-    def by_torch(scores: Tensor) -> float:
-        rankings = scores.view(num_queries, -1).argsort(descending=True, stable=True)
-        return float(metric(rankings, labels, mask).nanmean())
-
-    def on_host(scores: Tensor) -> float:
-        values = measure.evaluate_scores(scores.cpu().numpy(), dataset, [metric])[:, 0]
-        return measure.mean_over_queries(values, None)
-
-    kernel = on_device.mean_of_scores(dataset, metric, torch.device("cuda"))
-    score = {"kernel": kernel, "torch": by_torch, "host": on_host, "none": None}[how]
-    validation = None if score is None else Validation(held_out.features, score, "ndcg@10")
-    return policies(train, count, validation=validation)
-
-
-def adamw_and_affinity() -> None:
-    """`python -m benchmarks.gpu.without_kernels adamw`: only the rows of the optimizer and of the affinity policy."""
-    switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if name == "all kernels" or "adamw" in name}
-    yahoo = data(19_944, 24, 700)
-    rows("Yahoo, one policy", switches, partial(policies, yahoo, 1))
-    rows("Yahoo, 32 policies, 32 rates", switches, partial(policies, yahoo, 32))
-    rows("Yahoo, 32 seeds, one rate", switches, partial(policies, yahoo, 32, seeds=True, one_rate=True))
-    for how in ("none", "kernel", "torch", "host"):
-        name = f"Yahoo, 32 policies + 3,000 validation queries, {how}"
-        rows(name, {"": ()}, partial(with_validation, yahoo, 3000, how=how, count=32))
-    without_affinity = {"all kernels": (), "without affinity": (off("gradients.affinity_reinforce"),)}
-    banditrank = Hybrid(reward=parse_metric("mean(ap, ndcg@10)"), num_samples=20)
-    rows("4,096 of Yahoo, BanditRank", without_affinity, partial(policies, some(yahoo, 4096), 1, objective=banditrank))
-    del yahoo
-    mslr = data(6_000, 120, 136)
-    rows("MSLR, one policy", switches, partial(policies, mslr, 1))
-    rows("MSLR, 32 policies, 32 rates", switches, partial(policies, mslr, 32))
-    rows("1,024 of MSLR, BanditRank", without_affinity, partial(policies, some(mslr, 1024), 1, objective=banditrank))
-    del mslr
-    rows("WikiQA-sized mcan (table 4)", without_affinity, partial(text_epoch, texts.like_wikiqa()))
-    rows("640 of InsuranceQA-sized mcan (table 2)", without_affinity, insurance_epoch)
-
-
 def main() -> int:
     if not torch.cuda.is_available():
         print("needs a CUDA device")
         return 1
     logging.basicConfig(level=logging.INFO, format="      %(message)s", stream=sys.stdout)
-    if sys.argv[1:] == ["adamw"]:
-        global SECONDS
-        SECONDS = 85.0
-        adamw_and_affinity()
-        return 0
     yahoo = data(19_944, 24, 700)
     rows("Yahoo, one policy", POLICY_SWITCHES, partial(policies, yahoo, 1))
     some_switches = {name: POLICY_SWITCHES[name] for name in POLICY_SWITCHES if "without a" not in name}
@@ -250,8 +191,6 @@ def main() -> int:
     few = dict(list(POLICY_SWITCHES.items())[:3])
     rows("Yahoo, one policy, dropout 0.3", few, partial(policies, yahoo, 1, dropout=0.3))
     rows("Yahoo, 32 seeds", few, partial(policies, yahoo, 32, seeds=True))
-    for how in ("none", "kernel", "torch", "host"):
-        rows(f"Yahoo + 3,000 validation queries, {how}", {"": ()}, partial(with_validation, yahoo, 3000, how=how))
     part = some(yahoo, 4096)
     ap = PolicyGradient(reward="ap", estimator="gumbel")
     rows(
@@ -275,8 +214,6 @@ def main() -> int:
     mslr = data(6_000, 120, 136)
     rows("MSLR, one policy", POLICY_SWITCHES, partial(policies, mslr, 1))
     rows("MSLR, 32 policies", few, partial(policies, mslr, 32))
-    for how in ("none", "kernel", "torch", "host"):
-        rows(f"MSLR + 2,000 validation queries, {how}", {"": ()}, partial(with_validation, mslr, 2000, how=how))
     part = some(mslr, 1024)
     rows(
         "1,024 of MSLR, ap by gumbel",
@@ -301,12 +238,6 @@ def main() -> int:
 def text_epoch(train: RaggedTensors) -> float:
     network = texts.mcan(50, dropout=0.3)
     return seconds_of([texts.new_fit(train, network, batch_queries=16, num_samples=20, max_positions=3)], 3)
-
-
-def insurance_epoch() -> float:
-    network = texts.mcan(100, dropout=0.2)
-    options = {"num_samples": 100, "max_positions": 20, "control": "leave_one_out"}
-    return seconds_of([texts.new_fit(texts.like_insuranceqa(), network, batch_queries=16, **options)], 3)
 
 
 if __name__ == "__main__":

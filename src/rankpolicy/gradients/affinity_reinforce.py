@@ -10,8 +10,6 @@ looks at the first c < M positions only, so does log P: the same expectation wit
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rankpolicy.arrays import (
@@ -23,17 +21,14 @@ from rankpolicy.arrays import (
     detached,
     is_tensor,
     log_sigmoid,
-    namespace,
     sigmoid,
     to_numpy,
 )
-from rankpolicy.gradients.controls import CONTROLS, check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
-from rankpolicy.gradients.reinforce import compiled_reinforce, estimate_of_terms
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.reinforce import compiled_reinforce
 from rankpolicy.gradients.reinforce_reference import affinity_reinforce_of_rankings
-from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table
-from rankpolicy.metrics.expression import TermTable
 from rankpolicy.policies.affinity import Affinity
 from rankpolicy.types import Reward
 
@@ -78,11 +73,6 @@ def affinity_reinforce(
     if terms is None or not isinstance(reward, RewardExpression):
         rankings = policy.sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return affinity_reinforce_of_rankings(policy, labels, rankings=rankings, reward=reward, control=control)
-    if on_gpu(scores) and _fits_on_gpu(scores, terms, max_positions):
-        return _on_gpu(
-            policy, labels, reward=reward, terms=terms, num_samples=num_samples, control=control, generator=generator
-        )
-    # Scores are few numbers: on a GPU the way to the kernel and back takes less time than the many small steps of the reference.
     on_host = (array.cpu() if is_tensor(array) else array for array in (as_double(policy.scores), labels, policy.mask))
     own_scores, own_labels, own_mask = on_host
     epsilons = np.broadcast_to(to_numpy(epsilon).astype(np.float64), (len(scores),))
@@ -105,37 +95,3 @@ def affinity_reinforce(
         as_like(utility, scores),
         {name: as_like(values, scores) for name, values in metrics.items()},
     )
-
-
-def _fits_on_gpu(scores: Array, terms: TermTable, max_positions: int | None) -> bool:
-    from rankpolicy.kernels.triton.affinity import fits
-
-    return fits(scores.shape[-1], terms, max_positions)
-
-
-def _on_gpu(
-    policy: Affinity,
-    labels: Array,
-    *,
-    reward: RewardExpression,
-    terms: TermTable,
-    num_samples: int,
-    control: str,
-    generator: Generator | None,
-) -> GradientEstimate:
-    from rankpolicy.kernels.triton.affinity import affinity_reinforce as on_device
-
-    reward.check_labels(labels)
-    scores = policy.scores
-    share: Any = policy.epsilon
-    xp, num_queries = namespace(scores), (len(scores),)
-    if is_tensor(share):
-        epsilons = xp.broadcast_to(share.to(scores.device, xp.float32), num_queries)
-    else:
-        epsilons = xp.full(num_queries, float(share), device=scores.device)  # no copy that the device waits for
-    estimate = on_device(
-        scores, labels, policy.mask, epsilons=epsilons, terms=terms, conventions=reward.conventions,
-        max_positions=policy.max_positions, num_samples=num_samples, control=CONTROLS[control].code,
-        seed=draw_seed_on(scores.device, generator),
-    )  # fmt: skip
-    return estimate_of_terms(estimate.gradient, estimate.values, reward, scores)

@@ -104,14 +104,6 @@ def _fits(scores: Array, terms: TermTable) -> bool:
     return num_items <= MOST_ITEMS and min(num_items, int(terms.cutoffs.max())) <= MOST_POSITIONS
 
 
-def estimate_of_terms(gradient: Array, of_terms: Array, reward: RewardExpression, scores: Array) -> GradientEstimate:
-    """The estimate that a GPU kernel found: gradient (query, item) and the mean of each term (query, term)."""
-    values = as_like(of_terms, scores).unbind(-1)
-    metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
-    weighted = [term.weight * value for term, value in zip(reward.terms, values, strict=True)]
-    return GradientEstimate(as_like(gradient, scores), namespace(scores).stack(weighted).sum(0), metrics)
-
-
 def _reinforce_on_gpu(
     scores: Array,
     labels: Array,
@@ -130,7 +122,10 @@ def _reinforce_on_gpu(
         scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=num_samples,
         control=CONTROLS[control].code, seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    return estimate_of_terms(result.gradient, result.values, reward, scores)
+    values = as_like(result.values, scores).unbind(-1)
+    metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
+    weighted = [term.weight * value for term, value in zip(reward.terms, values, strict=True)]
+    return GradientEstimate(as_like(result.gradient, scores), namespace(scores).stack(weighted).sum(0), metrics)
 
 
 def compiled_reinforce(

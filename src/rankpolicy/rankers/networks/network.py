@@ -23,7 +23,7 @@ from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.declarations.settings import ReadWhen, setting, setting_names
-from rankpolicy.evaluation.on_device import mean_of_scores
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -208,7 +208,10 @@ class NetworkRanker(Ranker, TrainingSettings):
         metric = reward_for_labels(reward_to_maximise(self.valid_metric), valid.label_kind)
         features = RaggedTensors.of(valid, _read_by_rows(inputs, valid, device), device).features
 
-        return Validation(features, mean_of_scores(valid, metric, device), metric.name)
+        def mean(scores: Tensor) -> float:
+            return mean_over_queries(evaluate_scores(scores.cpu().numpy(), valid, [metric])[:, 0], valid.query_weights)
+
+        return Validation(features, mean, metric.name)
 
     @property
     def _needs_queries(self) -> bool:
