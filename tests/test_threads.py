@@ -91,7 +91,7 @@ KERNEL = """
 import os, numba
 import numpy as np
 import rankpolicy
-from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
+from rankpolicy.kernels.clicks.expectation import weighted_counts_of_rows
 
 def run_kernel():
     codes, weights = np.zeros(200_000, np.int32), np.ones((2, 200_000))

@@ -104,7 +104,7 @@ def exact_race(num_items: int) -> dict[str, object]:
 
 
 def reinforce(num_items: int) -> dict[str, object]:
-    from rankpolicy.gradients.controls import CONTROLS
+    from rankpolicy.gradients.estimate import CONTROLS
     from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
     from rankpolicy.kernels.triton.reinforce import reinforce as kernel
     from rankpolicy.policies import PlackettLuce
@@ -133,8 +133,7 @@ def reinforce(num_items: int) -> dict[str, object]:
 
 
 def gumbel(num_items: int) -> dict[str, object]:
-    from rankpolicy.gradients.cascade import cascade_form
-    from rankpolicy.gradients.gumbel import gumbel_of_draws, sample_noisy_scores
+    from rankpolicy.gradients.gumbel import cascade_form, gumbel_of_draws, sample_noisy_scores
     from rankpolicy.kernels.triton.gumbel import gumbel as kernel
 
     scores, labels, mask = batch(num_items)

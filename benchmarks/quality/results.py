@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.quality.cells import METRICS, Cell, kept
 from benchmarks.quality.methods import OURS
 from benchmarks.quality.sets import SEEDS, SHARES_TEST_DATA
-from rankpolicy.evaluation.significance import holm, paired_t_test
+from rankpolicy.evaluation.comparison import holm, paired_t_test
 
 Values = dict[tuple[str, str], NDArray[np.float64]]  # by set and method: (query, metric)
 

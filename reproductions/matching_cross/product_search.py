@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.click_table.shown import Shown
-from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.click_table.list_columns import Shown, SideColumns
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import Texts
 from reproductions.matching_cross.product_store import Array, Items, Store, words_of

@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.declarations.kinds import kind_of
+from rankpolicy.declarations.arguments import kind_of
 from rankpolicy.optional import versions_of
 from rankpolicy.types import RankPolicyError
 from rankpolicy.version import __version__

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
 
 _MOST_CHARACTERS = 60  # of one value
 _MOST_VALUES = 6  # of one list
@@ -21,6 +23,17 @@ def short_repr(owner: Any) -> str:
         if field.repr and field.init and not _is_default(value, field):
             shown.append(f"{field.name}={short(value)}")
     return f"{type(owner).__name__}({', '.join(shown)})"
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def frozen_value(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]:
+    """A dataclass that never changes and holds arrays, so that two are equal only where they are the same; its repr is short."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        cls.__repr__ = short_repr  # type: ignore[method-assign]
+        return dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=kw_only)(cls)
+
+    return decorate
 
 
 class ShortRepr:

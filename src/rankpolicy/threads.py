@@ -47,8 +47,13 @@ def prepare_threads(environment: MutableMapping[str, str] = os.environ) -> None:
         environment["NUMBA_NUM_THREADS"] = str(num_threads)
 
 
-_of_this_thread = threading.local()
-_is_forked = False
+class _ThisThread(threading.local):
+    """``is_alone``: whether this Python thread must not start others: within ``one_thread_each``, and in a forked process."""
+
+    is_alone = False
+
+
+this_thread = _ThisThread()
 
 
 @contextmanager
@@ -56,19 +61,14 @@ def one_thread_each() -> Iterator[None]:
     """Within it torch, kernels and LightGBM start no threads for this Python thread, so that several such threads run side by side."""
     import torch
 
-    before = torch.get_num_threads(), is_alone()
+    before = torch.get_num_threads(), this_thread.is_alone
     torch.set_num_threads(1)
-    _of_this_thread.is_alone = True
+    this_thread.is_alone = True
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
-        _of_this_thread.is_alone = before[1]
-
-
-def is_alone() -> bool:
-    """Whether this Python thread must not start others: within ``one_thread_each``, and in a forked process."""
-    return _is_forked or getattr(_of_this_thread, "is_alone", False)
+        this_thread.is_alone = before[1]
 
 
 def _stay_alone_after_fork() -> None:
@@ -77,8 +77,7 @@ def _stay_alone_after_fork() -> None:
     A fork copies one thread only. The pools of OpenMP, which LightGBM, torch and numba's kernels share, still count the threads of the
     parent there: LightGBM and torch wait for them for ever, numba ends the process. One thread needs no pool.
     """
-    global _is_forked
-    _is_forked = True  # kernels and the parameters of LightGBM go by ``is_alone``
+    _ThisThread.is_alone = this_thread.is_alone = True  # kernels and the parameters of LightGBM go by it
     torch, lightgbm = sys.modules.get("torch"), sys.modules.get("lightgbm")
     if torch is not None and hasattr(torch, "set_num_threads"):  # not while it is being imported
         torch.set_num_threads(1)

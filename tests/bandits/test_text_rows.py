@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.bandits import QueryBandit
-from rankpolicy.bandits.per_query.inputs import text_array
+from rankpolicy.bandits.per_query.keys import text_array
 from rankpolicy.types import RankPolicyError
 
 CATALOGUES = {

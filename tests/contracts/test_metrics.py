@@ -11,7 +11,7 @@ from torch import Tensor
 import rankpolicy.metrics
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation import evaluate
-from rankpolicy.kernels.metrics import codes
+from rankpolicy.kernels import codes
 from rankpolicy.metrics import METRICS, all_items, metric_named, parse_metric, ranks_of
 from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import Conventions, RankPolicyError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy.data.batches import RaggedTensors
-from rankpolicy.data.reading_ahead import read_ahead
+from rankpolicy.data.batches import RaggedTensors, read_ahead
 from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, is_on_disk
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.data.sets.ranking import make_ranking

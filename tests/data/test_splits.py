@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_by_time, split_queries
-from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.list_columns import Shown
 from rankpolicy.types import RankPolicyError
 
 

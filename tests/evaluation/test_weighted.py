@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.list_columns import Shown
 from rankpolicy.evaluation import MetricTable, bootstrap_interval, compare_tables
 
 # Three lists of two items; clicked at rank 1, at rank 2, not at all.

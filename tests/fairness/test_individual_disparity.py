@@ -5,7 +5,7 @@ import torch
 
 from rankpolicy import RankPolicyError
 from rankpolicy.fairness import individual_disparity, position_bias
-from rankpolicy.fairness.individual_disparity import compiled, pairwise
+from rankpolicy.fairness.disparity import compiled, pairwise
 
 
 def random_queries(num_queries, num_items, seed=0, dtype=torch.float64, num_grades=4):

@@ -36,7 +36,7 @@ def test_estimates_agree_with_the_enumerated_gradient(name, control, epsilon, si
         control=control,
         generator=torch.Generator().manual_seed(1),
     )
-    # The mean of all samples as control shrinks the expectation, as gradients/controls.py says.
+    # The mean of all samples as control shrinks the expectation, as gradients/estimate.py says.
     shrinkage = (num_samples - 1) / num_samples if control == "mean" else 1.0
     exact = enumerated_gradient(reward, epsilon=epsilon, size=size)
     assert_unbiased(estimate.gradient, shrinkage * exact)

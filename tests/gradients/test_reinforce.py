@@ -40,7 +40,7 @@ def test_estimates_agree_with_the_enumerated_gradient(name, control):
     estimate = reinforce(
         scores, labels, mask, reward=reward, num_samples=num_samples, control=control, generator=generator
     )
-    # The mean of all samples as control shrinks the expectation, as gradients/controls.py says.
+    # The mean of all samples as control shrinks the expectation, as gradients/estimate.py says.
     shrinkage = (num_samples - 1) / num_samples if control == "mean" else 1.0
     assert_unbiased(estimate.gradient, shrinkage * enumerated_gradient(SCORES, LABELS, reward))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.off_policy.estimates import estimate_policy_value
+from rankpolicy.off_policy.estimators import PRIOR_ROUNDS, learned_tail_values
 from rankpolicy.off_policy.log import OffPolicyLog
-from rankpolicy.off_policy.tail_values import PRIOR_ROUNDS, learned_tail_values
 from rankpolicy.off_policy.targets import target_of
 from tests.off_policy.off_policy_reference import cascade, prefix_probability, true_value
 from tests.off_policy.test_off_policy import NEW, TARGET, THETA, log_of, plackett_luce, random_rounds

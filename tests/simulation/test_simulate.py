@@ -17,7 +17,7 @@ from rankpolicy.simulation import (
     simulate,
     stationary,
 )
-from rankpolicy.simulation.reference import run_step_by_step
+from rankpolicy.simulation.runs import run_step_by_step
 from rankpolicy.types import RankPolicyError
 
 pytest.importorskip("numba")

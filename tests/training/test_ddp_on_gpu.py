@@ -28,7 +28,7 @@ mlp = rp.models.MLP(hidden=(8,), dropout=0.0)
 
 torch.cuda.set_device(0)
 distributed.init_process_group("cpu:gloo,cuda:nccl", init_method="file://" + sys.argv[1], rank=0, world_size=1)
-sys.modules["rankpolicy.training.data_parallel"]._current = Worker(0, 1, False)  # data_parallel leaves a single worker alone
+sys.modules["rankpolicy.training.data_parallel"].current_worker.set(Worker(0, 1, False))  # data_parallel leaves a single worker alone
 summed = [torch.arange(3.0, device="cuda"), torch.ones(2, 2, device="cuda")]
 sum_over_workers(summed)
 assert summed[0].tolist() == [0.0, 1.0, 2.0] and summed[1].is_cuda

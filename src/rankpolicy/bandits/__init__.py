@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         KLUCB as KLUCB,
         UCB1 as UCB1,
         CountIndex as CountIndex,
+        LinTS as LinTS,
+        LinUCB as LinUCB,
         ThompsonSampling as ThompsonSampling,
         kl_ucb as kl_ucb,
     )
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
         CascadeLinUCB as CascadeLinUCB,
         CascadeTS as CascadeTS,
         CascadeUCB1 as CascadeUCB1,
+        DcmFull as DcmFull,
+        DcmFullTS as DcmFullTS,
         DcmKLUCB as DcmKLUCB,
         DcmKLUCBLog as DcmKLUCBLog,
         DcmLinTS as DcmLinTS,
@@ -53,8 +57,6 @@ if TYPE_CHECKING:
         LastClick as LastClick,
         MpTS as MpTS,
     )
-    from rankpolicy.bandits.learned_order import DcmFull as DcmFull, DcmFullTS as DcmFullTS
-    from rankpolicy.bandits.linear import LinTS as LinTS, LinUCB as LinUCB
     from rankpolicy.bandits.members import BANDITS as BANDITS, INDICES as INDICES
     from rankpolicy.bandits.pairs import BubbleRank as BubbleRank, TopRank as TopRank
     from rankpolicy.bandits.per_query.query_bandit import QueryBandit as QueryBandit

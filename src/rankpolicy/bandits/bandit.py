@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,11 +16,11 @@ from rankpolicy.declarations.settings import (
     ReadWhen,
     changed_settings,
     check_settings,
-    documented,
     plain,
     seed_setting,
     setting,
     setting_names,
+    settings_class,
 )
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
@@ -34,8 +34,7 @@ FORGETS = ReadWhen(
 _ROUNDING = 1e-6  # of counts that were discounted
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class Bandit(SavedBandit):
     """Shows lists of items, numbered from 0, and learns from the clicks on them.
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.index import LOG_LOG_WEIGHT, BetaPrior
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.types import RankPolicyError
 
@@ -88,8 +88,7 @@ class CcmBandit(ChainBandit):
             raise RankPolicyError(f"continuation must be tau_1, tau_2, tau_3; got {len(self.continuation)} numbers.")
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CcmTS(ChainTS, CcmBandit):
     """Thompson sampling for users of the click chain model (Guo et al. 2009).
 
@@ -107,8 +106,7 @@ class CcmTS(ChainTS, CcmBandit):
     name: ClassVar[str] = "ccm-ts"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CcmUCB(ChainUCB, CcmBandit):
     """CcmTS with the KL-UCB bound u of each attraction in place of a draw; no guarantee is known.
 
@@ -146,8 +144,7 @@ class DbnBandit(ChainBandit):
         return self.continuation, self.continuation, 0.0
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DbnTS(ChainTS, DbnBandit):
     """Thompson sampling for users of the dynamic Bayesian network model (Chapelle & Zhang 2009).
 
@@ -167,8 +164,7 @@ class DbnTS(ChainTS, DbnBandit):
     name: ClassVar[str] = "dbn-ts"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DbnUCB(ChainUCB, DbnBandit):
     """DbnTS with the KL-UCB bounds of attraction and satisfaction in place of draws; no guarantee is known.
 

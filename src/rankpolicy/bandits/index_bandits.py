@@ -1,4 +1,7 @@
-"""Index bandits: any index with any kind of feedback, and the named ones (which index, which feedback, whose paper)."""
+"""Index bandits: any index with any kind of feedback, and the named ones (which index, which feedback, whose paper).
+
+Bandits that learn at which positions users stop, and show the best items there.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.bandit import Bandit
-from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT, UCB1, AnyIndexBandit, Index, IndexPreset, ThompsonSampling
-from rankpolicy.bandits.linear import LinTS, LinUCB
+from rankpolicy.bandits.index import (
+    KLUCB,
+    LOG_LOG_WEIGHT,
+    UCB1,
+    AnyIndexBandit,
+    CountIndex,
+    Index,
+    IndexPreset,
+    LinTS,
+    LinUCB,
+    ThompsonSampling,
+)
 from rankpolicy.bandits.members import INDICES
-from rankpolicy.declarations.settings import changed_settings, documented, plain, setting, setting_names
-from rankpolicy.kernels.bandits.memory import FEEDBACKS
+from rankpolicy.declarations.settings import changed_settings, plain, setting, setting_names, settings_class
+from rankpolicy.kernels.bandits.memory import FEEDBACKS, Program
 from rankpolicy.types import RankPolicyError
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class IndexBandit(AnyIndexBandit):
     """A bandit made of an index and a kind of feedback. The named bandits (DcmKLUCB, CascadeTS, ...) are presets of it.
 
@@ -85,8 +97,7 @@ class IndexBandit(AnyIndexBandit):
 # Users who may click several items (DCM): every item down to the last click was examined --------------------------------------------
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmKLUCB(KLUCB, IndexPreset):
     """dcmKL-UCB (Katariya, Kveton, Szepesvári & Wen 2016): KL-UCB for users who scan from the top and may click several items.
 
@@ -102,8 +113,7 @@ class DcmKLUCB(KLUCB, IndexPreset):
     name: ClassVar[str] = "dcm-kl-ucb"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmKLUCBLog(DcmKLUCB):
     """dcmKL-UCB with the threshold log t alone. The proofs need the log log term, regret is lower without it."""
 
@@ -112,40 +122,35 @@ class DcmKLUCBLog(DcmKLUCB):
     log_log_weight: float = setting(0.0, LOG_LOG_WEIGHT, at_least=0)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmUCB1(UCB1, IndexPreset):
     """UCB1 with the feedback of dcmKL-UCB: simpler than KL-UCB, with more regret."""
 
     name: ClassVar[str] = "dcm-ucb1"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmTS(ThompsonSampling, IndexPreset):
     """Thompson sampling with the feedback of dcmKL-UCB. A good first choice: lowest regret in practice, one draw per item and list."""
 
     name: ClassVar[str] = "dcm-ts"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmLinUCB(LinUCB, IndexPreset):
     """LinUCB with the feedback of dcmKL-UCB, for items with features."""
 
     name: ClassVar[str] = "dcm-lin-ucb"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DcmLinTS(LinTS, IndexPreset):
     """Linear Thompson sampling with the feedback of dcmKL-UCB, for items with features."""
 
     name: ClassVar[str] = "dcm-lin-ts"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class FirstClick(KLUCB, IndexPreset):
     """dcmKL-UCB that ignores clicks after the first, a competitor in Katariya et al. (2016); the same as CascadeKL-UCB, on DCM users."""
 
@@ -153,8 +158,7 @@ class FirstClick(KLUCB, IndexPreset):
     feedback: ClassVar[str] = "first-click"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class LastClick(KLUCB, IndexPreset):
     """dcmKL-UCB that ignores clicks before the last, a competitor in Katariya et al. (2016): items above it count as not clicked.
 
@@ -179,8 +183,7 @@ class CascadePreset(IndexPreset):
     feedback: ClassVar[str] = "first-click"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CascadeKLUCB(KLUCB, CascadePreset):
     """CascadeKL-UCB (Kveton, Szepesvári, Wen & Ashkan 2015): KL-UCB for users who stop at the first click.
 
@@ -195,32 +198,28 @@ class CascadeKLUCB(KLUCB, CascadePreset):
     name: ClassVar[str] = "cascade-kl-ucb"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CascadeUCB1(UCB1, CascadePreset):
     """CascadeUCB1 (Kveton et al. 2015): UCB1 with the feedback of CascadeKL-UCB."""
 
     name: ClassVar[str] = "cascade-ucb1"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CascadeTS(ThompsonSampling, CascadePreset):
     """TS-Cascade with Beta posteriors (Zhong, Cheung & Tan 2021): Thompson sampling with the feedback of CascadeKL-UCB."""
 
     name: ClassVar[str] = "cascade-ts"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CascadeLinUCB(LinUCB, CascadePreset):
     """CascadeLinUCB (Zong, Ni, Sung, Ke, Wen & Kveton 2016): LinUCB with the feedback of CascadeKL-UCB."""
 
     name: ClassVar[str] = "cascade-lin-ucb"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class CascadeLinTS(LinTS, CascadePreset):
     """CascadeLinTS (Zong et al. 2016): linear Thompson sampling with the feedback of CascadeKL-UCB."""
 
@@ -230,8 +229,7 @@ class CascadeLinTS(LinTS, CascadePreset):
 # Users who examine the whole list (multiple plays): every item shown was examined ---------------------------------------------------
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class MpTS(ThompsonSampling, IndexPreset):
     """MP-TS (Komiyama, Honda & Nakagawa 2015): Thompson sampling for multiple plays, where every item shown is examined.
 
@@ -247,3 +245,56 @@ class MpTS(ThompsonSampling, IndexPreset):
     name: ClassVar[str] = "mp-ts"
     made_for: ClassVar[str] = "pbm"
     feedback: ClassVar[str] = "whole-list"
+
+
+@dataclass(kw_only=True, eq=False)
+class LearnedOrder(CountIndex, IndexPreset):
+    """An index of expected counts, with the positions ordered by what was learned about them (kernels/bandits/learned_order.py)."""
+
+    is_additive: ClassVar[bool] = False
+    depends_on_order: ClassVar[bool] = True
+    learns_order: ClassVar[bool] = True
+
+    def steps(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.counts import rank_items_by
+        from rankpolicy.kernels.bandits.learned_order import learn_attraction_and_stops, place_by_learned_order
+
+        return Program(rank_items_by(self.threshold, self.value, place_by_learned_order), learn_attraction_and_stops)
+
+    def _index_statistics(self, num_items: int) -> NDArray[np.float64]:
+        return np.zeros((1 + 2 * self.cutoff, num_items, 2))
+
+    def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
+        super()._check_statistics(statistics[:1])
+        if (statistics < 0).any():
+            raise RankPolicyError("statistics must be at least 0; got others.")
+
+
+@settings_class
+class DcmFull(KLUCB, LearnedOrder):
+    """KL-UCB for DCM users whose v is not known: it learns the attraction of items and the order of v together.
+
+    The k-th largest index goes where the k-th largest v is. Another click below position k has probability (1 - v(k)) times P(a click
+    below | not stopped), so 1 - v(k) is the first divided by the sum of the second, drawn towards the value of all positions where little
+    is known. Items below the last click count as examined with the probability that the user went on. Users who look less at lower
+    positions seem to stop after clicks there, so v(k) counts less where items have fewer clicks than they promise although nothing was
+    clicked above, and not at all from two thirds of the promise on; DCM users always examine the next item then.
+
+    No click can follow the last position, so v(K) leaves no trace, whatever the bandit shows: the last position is taken for the least, and
+    no bandit has sublinear regret for every v. No bound is known for users for whom v(K) is the smallest.
+
+    >>> bandit = DcmFull(num_items=3, cutoff=3)
+    >>> bandit.learn_log([[0, 1, 2], [1, 0, 2]] * 40, [[1, 1, 0], [0, 1, 0]] * 40)  # all go on after position 0, none after position 1
+    >>> bandit.rank()  # the best item is shown where it ends the search
+    array([1, 0, 2])
+    """
+
+    name: ClassVar[str] = "dcm-full"
+
+
+@settings_class
+class DcmFullTS(ThompsonSampling, LearnedOrder):
+    """Thompson sampling of attraction with the order of positions that DcmFull learns: less regret in practice, no guarantee."""
+
+    name: ClassVar[str] = "dcm-full-ts"

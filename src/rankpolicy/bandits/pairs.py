@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, Items, checked_items
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.types import RankPolicyError
 
@@ -40,8 +40,7 @@ class PairBandit(Bandit):
         """Differences of clicks and flags: every finite number is possible."""
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class TopRank(PairBandit):
     """TopRank (Lattimore et al. 2018), for users of unknown kind who prefer attractive items and higher positions.
 
@@ -63,8 +62,7 @@ class TopRank(PairBandit):
         return Program(rank_by_blocks, learn_blocks)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class BubbleRank(PairBandit):
     """BubbleRank (Li et al. 2019): shows the leading ranking, at first ``base_ranking``, with some neighbours exchanged.
 

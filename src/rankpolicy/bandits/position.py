@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.index import BetaPrior
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.types import RankPolicyError
 
@@ -85,8 +85,7 @@ class PbmBandit(ExaminedBandit):
         self._check_number(self.examination, self.cutoff)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class PbmUCB(ExaminedUCB, PbmBandit):
     """PBM-UCB (Lagrée, Vernade & Cappé 2016), for users who examine each position with a fixed probability.
 
@@ -109,8 +108,7 @@ class PbmUCB(ExaminedUCB, PbmBandit):
         return Program(rank_examined_by_ucb, learn_by_position)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class PbmTS(ExaminedTS, PbmBandit):
     """Thompson sampling for users who examine each position with a fixed probability (after Lagrée, Vernade & Cappé 2016).
 
@@ -130,8 +128,7 @@ class PbmTS(ExaminedTS, PbmBandit):
         return Program(rank_examined_by_thompson_sampling, learn_by_position)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class PbmPIE(ExaminedUCB, PbmBandit):
     """PBM-PIE (Lagrée, Vernade & Cappé 2016): parsimonious exploration, for users who examine each position with a fixed probability.
 
@@ -200,8 +197,7 @@ class UbmBandit(ExaminedBandit):
         return np.zeros((self._num_cells(), self.num_items, 2))
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class UbmUCB(ExaminedUCB, UbmBandit):
     """The index of PBM-UCB (Lagrée, Vernade & Cappé 2016), for users whose examination depends on the last click above too.
 
@@ -224,8 +220,7 @@ class UbmUCB(ExaminedUCB, UbmBandit):
         return Program(rank_examined_by_ucb, learn_by_last_click_above)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class UbmTS(ExaminedTS, UbmBandit):
     """Thompson sampling as in PbmTS, for users whose examination depends on the position and on the last click above it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, checked_items
 from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.types import RankPolicyError
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class RankedKLUCB(Bandit):
     """One KL-UCB bandit per position (ranked bandits, Radlinski, Kleinberg & Joachims 2008), as a reference point.
 
@@ -39,8 +37,7 @@ class RankedKLUCB(Bandit):
         return (self.log_log_weight,)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class RankedExp3(Bandit):
     """One Exp3 bandit per position (Radlinski, Kleinberg & Joachims 2008). It assumes nothing about users, and learns slowly.
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rankpolicy.bandits.bandit import Bandit
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.kernels.bandits.memory import Program
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class EpsilonGreedy(Bandit):
     """At each position a random item not yet placed with probability ``epsilon``, otherwise the one with the highest click rate.
 
@@ -49,8 +47,7 @@ class EpsilonGreedy(Bandit):
         return (self.epsilon,)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class RandomLists(Bandit):
     """Every list of available items is equally likely, whatever was clicked; it learns nothing, so it cannot forget either.
 

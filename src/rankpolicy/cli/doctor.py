@@ -114,7 +114,7 @@ def _numba_threads() -> str:
     import numba
     import numpy as np
 
-    from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
+    from rankpolicy.kernels.clicks.expectation import weighted_counts_of_rows
 
     num_threads = min(numba.get_num_threads(), usable_cpus())
     if num_threads == 1:

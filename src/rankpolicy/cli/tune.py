@@ -152,7 +152,7 @@ def _training_and_validation(datasets: dict[str, RankingDataset], seed: int) -> 
 def _check_ranked_alike(train: RankingDataset, other: RankingDataset, what: str) -> None:
     """Refuse data that a ranker fitted on the training data could not rank and measure, before any time is spent on the fit."""
     from rankpolicy.data.dataset import check_has_labels
-    from rankpolicy.rankers.inputs import check_kind_of_data, matched_features
+    from rankpolicy.rankers.fit_inputs import check_kind_of_data, matched_features
 
     check_has_labels(other, what)
     check_kind_of_data(other, reads_texts=train.num_features == 0, what=what)

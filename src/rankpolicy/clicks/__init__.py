@@ -10,24 +10,29 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.learning.from_log import dataset_from_clicks as dataset_from_clicks
+    from rankpolicy.clicks.learning.from_log import (
+        dataset_from_clicks as dataset_from_clicks,
+        doubly_robust_relevance as doubly_robust_relevance,
+    )
     from rankpolicy.clicks.learning.from_table import (
         one_click_each as one_click_each,
         weighted_by_propensity as weighted_by_propensity,
     )
-    from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance as doubly_robust_relevance
     from rankpolicy.clicks.learning.weights import (
         IPSWeights as IPSWeights,
         affine_relevance as affine_relevance,
         ips_weights as ips_weights,
     )
-    from rankpolicy.clicks.log.biased_log import BiasedLog as BiasedLog, make_biased_log as make_biased_log
     from rankpolicy.clicks.log.click_log import ClickLog as ClickLog, log_from_lists as log_from_lists
-    from rankpolicy.clicks.log.from_dataset import click_log_of as click_log_of
-    from rankpolicy.clicks.log.log_files import read_click_log as read_click_log
+    from rankpolicy.clicks.log.log_files import click_log_of as click_log_of, read_click_log as read_click_log
     from rankpolicy.clicks.log.log_pairs import PairCounts as PairCounts, pair_counts as pair_counts
     from rankpolicy.clicks.log.scanned_log import scan_click_log as scan_click_log
-    from rankpolicy.clicks.log.synthetic import make_click_log as make_click_log, make_click_model as make_click_model
+    from rankpolicy.clicks.log.synthetic import (
+        BiasedLog as BiasedLog,
+        make_biased_log as make_biased_log,
+        make_click_log as make_click_log,
+        make_click_model as make_click_model,
+    )
     from rankpolicy.clicks.models.click_model import ClickModel as ClickModel, Perplexity as Perplexity
     from rankpolicy.clicks.models.comparison import (
         ClickComparison as ClickComparison,

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
         write_qrels as write_qrels,
         write_run as write_run,
     )
-    from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic as make_fair_synthetic
+    from rankpolicy.data.sets.fair_synthetic import (
+        make_fair_synthetic as make_fair_synthetic,
+        make_job_candidates as make_job_candidates,
+    )
     from rankpolicy.data.sets.german_credit import read_german_credit as read_german_credit
     from rankpolicy.data.sets.insuranceqa import read_insuranceqa as read_insuranceqa
-    from rankpolicy.data.sets.job_candidates import make_job_candidates as make_job_candidates
     from rankpolicy.data.sets.ranking import make_ranking as make_ranking
     from rankpolicy.data.sets.shop import Shop as Shop, make_shop as make_shop
     from rankpolicy.data.sets.web_search import make_web_search as make_web_search

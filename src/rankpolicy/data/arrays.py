@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.click_evidence import LabelKind
-from rankpolicy.data.click_table.shown import joined_shown
-from rankpolicy.data.click_table.side_columns import joined_columns
+from rankpolicy.data.click_table.list_columns import joined_columns, joined_shown
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import is_sparse, joined_features, sparse_features
 from rankpolicy.data.texts.texts import joined

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -13,15 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.padding import Padding
-from rankpolicy.data.reading_ahead import read_ahead
+from rankpolicy.data.padding import Padding, rows_of_queries
 from rankpolicy.data.rows import NetworkRows, is_on_disk
-from rankpolicy.data.rows_of_queries import rows_of_queries
 from rankpolicy.data.stored.pages import MappedPages, num_runs
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
+from rankpolicy.threads import one_thread_each
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Batch:
     """Some queries of a dataset: features (or texts) of their items flat, labels and groups padded."""
 
@@ -36,8 +36,6 @@ class Batch:
     # How many policies the queries are ranked by, those of one policy after those of another: 1 but where policies
     # are trained together
     num_policies: int = 1
-
-    __repr__ = short_repr
 
     @property
     def num_queries_of_step(self) -> int:
@@ -79,7 +77,7 @@ class Batch:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class RaggedTensors:
     """A dataset as tensors on a device, from which batches are cut."""
 
@@ -89,8 +87,6 @@ class RaggedTensors:
     groups: Tensor | None = None  # Codes of protected groups (items,), or None
     query_weights: Tensor | None = None  # Weights (queries,) with mean 1; None: all equal
     label_pages: MappedPages | None = None  # Where the labels are those of a mapped file: its pages
-
-    __repr__ = short_repr
 
     @classmethod
     def of(
@@ -141,7 +137,8 @@ class RaggedTensors:
         device = None if generator is None else generator.device
         order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
         batches = (self.batch(order[start : start + batch_queries]) for start in range(0, len(order), batch_queries))
-        return read_ahead(batches) if is_on_disk(self.features) else batches
+        is_in_memory = isinstance(self.features, Tensor) or not is_on_disk(self.features)
+        return batches if is_in_memory else read_ahead(batches)
 
 
 def _read_only(numbers: NDArray[np.float32]) -> Tensor:
@@ -149,3 +146,28 @@ def _read_only(numbers: NDArray[np.float32]) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
         return torch.from_numpy(numbers)
+
+
+Value = TypeVar("Value")
+
+
+def read_ahead(values: Iterator[Value]) -> Iterator[Value]:
+    """The same values in the same order; while one is used, a thread makes the next.
+
+    >>> list(read_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as reader:
+        coming = reader.submit(_alone, values.__next__)
+        while True:
+            try:
+                value = coming.result()
+            except StopIteration:
+                return
+            coming = reader.submit(_alone, values.__next__)
+            yield value
+
+
+def _alone(read: Callable[[], Value]) -> Value:
+    with one_thread_each():  # the threads of kernels belong to training
+        return read()

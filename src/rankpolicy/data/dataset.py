@@ -5,29 +5,33 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import starmap
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
-from rankpolicy.data.click_table.shown import Shown
-from rankpolicy.data.click_table.side_columns import SideColumns
-from rankpolicy.data.rows_of_queries import rows_of_queries
+from rankpolicy.data.click_table.list_columns import Shown, SideColumns
+from rankpolicy.data.padding import Padding, rows_of_queries
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
-from rankpolicy.data.stored.pages import MappedPages, blocks_of, first_of_range, numbers_of_rows
+from rankpolicy.data.stored.pages import (
+    MappedPages,
+    blocks_of,
+    first_of_range,
+    numbers_of_rows,
+    stored_rows_of_queries,
+)
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.declarations.arguments import as_array, checked_kinds
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
 
-if TYPE_CHECKING:
-    from rankpolicy.data.padding import Padding
-
 Values = TypeVar("Values")
 
 _QUERIES_AT_ONCE = 1 << 15
+HAS_QUERIES = "a RankingDataset or a click table knows its labels and queries: pass no y, qid or group beside it."
 _PER_ITEM = ("labels_by_query", "source_rows_by_query", "item_ids_by_query", "groups_by_query")
 
 
@@ -257,7 +261,7 @@ class RankingDataset:
                 f"queries must be an index, a slice, a list of indices or a boolean array; got {queries!r}."
             )
         indices = [queries] if isinstance(queries, int | np.integer) else queries
-        index = indices if isinstance(indices, slice) else as_array("queries", indices)
+        index = indices if isinstance(indices, slice | np.ndarray) else as_array("queries", indices)
         is_empty = not isinstance(index, slice) and index.size == 0
         chosen = np.arange(self.num_queries)[slice(0) if is_empty else index]
         if chosen.ndim != 1:
@@ -267,14 +271,17 @@ class RankingDataset:
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
             )
         sizes = self.sizes[chosen]
-        codes = self.features_by_query.codes if isinstance(self.features_by_query, StoredFeatures) else None
         rows: Any
-        if codes is not None and isinstance(index, slice) and index.step in (None, 1):
+        if not isinstance(self.features_by_query, StoredFeatures):
+            rows = rows_of_queries(self.query_offsets, chosen)
+            labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
+        elif isinstance(index, slice) and index.step in (None, 1):
             # Views instead of copies: of data bigger than memory even one number per row is much.
             rows = slice(int(self.query_offsets[chosen[0]]), int(self.query_offsets[chosen[-1] + 1]))
             labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
         else:
-            rows = rows_of_queries(self.query_offsets, chosen, folder_of=codes)
+            codes = self.features_by_query.codes
+            rows = stored_rows_of_queries(self.query_offsets, chosen, folder_of=codes)
             first = first_of_range(self.source_rows_by_query)
             numbers = self.source_rows_by_query if first is None else range(first, first + self.num_items)
             labels, source_rows = (
@@ -311,12 +318,26 @@ class RankingDataset:
 
     def label_blocks(self) -> Iterator[NDArray[np.float32]]:
         """The labels of all items in order, about a million at a time; where they are on disk, no more of them are in memory."""
-        yield from blocks_of(self.labels_by_query)
+        if isinstance(self.labels_by_query, np.memmap):
+            yield from blocks_of(self.labels_by_query)
+        else:
+            yield self.labels_by_query
+
+    def labels_of_queries(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
+        """Labels of consecutive queries and where each query starts among them; where labels are on disk, few are in memory at once."""
+        if not isinstance(self.labels_by_query, np.memmap):
+            yield self.labels_by_query, self.query_offsets[:-1]
+            return
+        pages = MappedPages(self.labels_by_query)
+        for first in range(0, self.num_queries, _QUERIES_AT_ONCE):
+            starts = self.query_offsets[first : first + _QUERIES_AT_ONCE + 1]
+            labels = self.labels_by_query[starts[0] : starts[-1]]
+            yield labels, starts[:-1] - starts[0]
+            pages.touched(labels.nbytes)
+        pages.release()
 
     def padding(self) -> Padding:
         """How flat values of the items become padded arrays ``(query, item)``."""
-        from rankpolicy.data.padding import Padding
-
         return Padding.of_sizes(self.sizes)
 
     def padded_labels(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -333,15 +354,8 @@ class RankingDataset:
         relevant_from
             The lowest label that counts as relevant.
         """
-        is_relevant, pages = np.empty(self.num_queries, bool), MappedPages(self.labels_by_query)
-        for first in range(0, self.num_queries, _QUERIES_AT_ONCE):
-            starts = self.query_offsets[first : first + _QUERIES_AT_ONCE + 1]
-            labels = self.labels_by_query[starts[0] : starts[-1]]
-            highest = np.maximum.reduceat(labels, starts[:-1] - starts[0])
-            is_relevant[first : first + len(highest)] = highest >= relevant_from
-            pages.touched(labels.nbytes)
-        pages.release()
-        return is_relevant
+        highest = np.concatenate(list(starmap(np.maximum.reduceat, self.labels_of_queries())))
+        return np.asarray(highest >= relevant_from)
 
     @checked_kinds
     def drop_queries_without_relevant_items(self, relevant_from: float = 1.0) -> tuple[RankingDataset, int]:
@@ -495,7 +509,9 @@ def _check_finite(data: RankingDataset) -> None:
             "Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
     # NaN is neither.
-    if not all(labels.min() >= 0 and labels.max() < np.inf for labels in data.label_blocks()):
+    for labels in data.label_blocks():
+        if labels.min() >= 0 and labels.max() < np.inf:
+            continue
         item = int(np.argwhere(~(np.isfinite(data.labels_by_query) & (data.labels_by_query >= 0)))[0, 0])
         raise RankPolicyError(
             f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows_by_query[item])} has "

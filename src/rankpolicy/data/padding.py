@@ -83,3 +83,14 @@ def queries_by_length(sizes: NDArray[np.int64], *, most_cells: int | None = None
         count = len(queries) if most_cells is None else max(1, most_cells // int(sizes[queries].max()))
         groups += [queries[start : start + count] for start in range(0, len(queries), count)]
     return groups
+
+
+def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of the items of these queries, query by query.
+
+    >>> rows_of_queries(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    array([3, 4, 5, 0, 1])
+    """
+    sizes = offsets[queries + 1] - offsets[queries]
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(offsets[queries] - before, sizes) + np.arange(int(sizes.sum()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import torch
@@ -14,13 +14,13 @@ from rankpolicy.data.scaling import FeatureScaling
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import CodeTable, StoredFeatures
 from rankpolicy.data.texts.text_pairs import TextPairs
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 
 _BLOCK_ITEMS = 8192
 _BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class ScaledRows:
     """Rows of features, for a scaling that takes every item on its own."""
 
@@ -28,8 +28,6 @@ class ScaledRows:
     scaling: FeatureScaling  # How they are scaled
     device: torch.device  # Where the scaled rows go
     _scaled_codes: CodeTable | None = field(default=None, init=False)
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if isinstance(self.features, StoredFeatures):
@@ -65,7 +63,7 @@ class ScaledRows:
             yield self._scaled(self.features[start : start + step])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class QueryRows:
     """The features of whole queries, one row per item; it is indexed like a tensor of features, by rows of whole queries.
 
@@ -78,8 +76,6 @@ class QueryRows:
 
     features: Tensor | ScaledRows  # (items, features): scaled already, or scaled when rows of them are read
     is_first: Tensor  # Whether an item is the first of its query (items,)
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, features: Tensor | ScaledRows, offsets: NDArray[np.int64]) -> QueryRows:
@@ -134,13 +130,11 @@ class QueryRows:
             start = end
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class RowsWithDeviations:
     """Rows of whole queries that are read as features followed by their deviations from the query (``with_deviations``)."""
 
     rows: QueryRows  # The rows; features are scaled, and deviations added, when rows are read
-
-    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.rows)

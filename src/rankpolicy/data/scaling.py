@@ -15,7 +15,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.threads import usable_cpus
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -102,7 +102,7 @@ _NUM_KNOTS = 257
 _MANY_VALUES = 1 << 20  # whose columns are fitted by several threads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class FeatureScaling:
     """A fitted scaling.
 
@@ -126,7 +126,6 @@ class FeatureScaling:
     # columns come last, unscaled
     encoding: FeatureEncoding | None = None
 
-    __repr__ = short_repr
     _quantile_table: Any = field(default=None, init=False, repr=False)  # the knots as the kernel searches them
 
     def __post_init__(self) -> None:
@@ -140,7 +139,7 @@ class FeatureScaling:
         """Whether shapes are such as a fit gives, which the kernel relies on; arrays may come from a damaged file."""
         if self.knots is None or self.center is None or self.spread is None:
             return False
-        is_float = all(array.dtype == np.float32 for array in (self.knots, self.center, self.spread))
+        is_float = self.knots.dtype == self.center.dtype == self.spread.dtype == np.float32
         return is_float and self.knots.ndim == 2 and self.center.shape == self.spread.shape == (2 * len(self.knots),)
 
     @property

@@ -55,7 +55,7 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
 
     >>> from dataclasses import replace
     >>> from rankpolicy.data.arrays import from_arrays
-    >>> from rankpolicy.data.click_table.shown import Shown
+    >>> from rankpolicy.data.click_table.list_columns import Shown
     >>> dataset = replace(from_arrays(np.zeros((5, 1)), group=[1] * 5), shown_by_query=Shown(times=np.array([3.0, 1.0, 2.0, 2.0, 9.0])))
     >>> [part.shown.times.tolist() for part in split_by_time(dataset, (0.4, 0.4, 0.2))]
     [[1.0], [2.0, 2.0, 3.0], [9.0]]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rankpolicy.declarations.kinds import allows_none, is_union, kind_of
+from rankpolicy.declarations.arguments import allows_none, is_union, kind_of
 from rankpolicy.declarations.settings import declaration_of, kinds_of, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -21,13 +21,13 @@ import functools
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
 from typing import Any, TypeVar
 
-from rankpolicy.declarations.kinds import allows_none, kind_of
+from rankpolicy.declarations.arguments import allows_none, kind_of
 from rankpolicy.types import RankPolicyError, unknown_name
 
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
@@ -68,14 +68,18 @@ class Declaration:
         """The allowed range, such as "at least 1" or "above 0 and at most 1"; empty where there is none."""
         if self.is_seed:
             return f"a seed from 0 to {HIGHEST_SEED}"
-        return " and ".join(f"{name.replace('_', ' ')} {bound:g}" for name, bound in self._bounds())
+        bounds = {name: getattr(self, name) for name in _BOUNDS}
+        return " and ".join(
+            f"{name.replace('_', ' ')} {bound:g}" for name, bound in bounds.items() if bound is not None
+        )
 
     def allows(self, value: Any) -> bool:
         """Whether a number lies in the range."""
-        return all(_BOUNDS[name](value, bound) for name, bound in self._bounds())
-
-    def _bounds(self) -> Iterator[tuple[str, float]]:
-        yield from ((name, bound) for name in _BOUNDS if (bound := getattr(self, name)) is not None)
+        for name, holds in _BOUNDS.items():
+            bound = getattr(self, name)
+            if bound is not None and not holds(value, bound):
+                return False
+        return True
 
 
 def setting(
@@ -157,6 +161,20 @@ def documented(cls: type[T]) -> type[T]:
     return cls
 
 
+@typing.dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(dataclasses.field,))
+def settings_class(cls: type[T]) -> type[T]:
+    """A documented dataclass of settings; objects are equal where they are the same."""
+    # A repr that the classes above it have stays.
+    has_repr = cls.__repr__ is not object.__repr__ and not hasattr(cls.__repr__, "__wrapped__")
+    return documented(dataclasses.dataclass(kw_only=True, eq=False, repr=not has_repr)(cls))
+
+
+@typing.dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(dataclasses.field,))
+def frozen_settings(cls: type[T]) -> type[T]:
+    """A documented dataclass of settings that never change; objects of equal settings are equal."""
+    return documented(dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls))
+
+
 def _refuse_unknown_settings(cls: type) -> None:
     construct = cls.__dict__.get("__init__")
     if construct is None:
@@ -190,17 +208,13 @@ def check_names(cls: type, names: Iterable[str]) -> None:
             raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}{getattr(cls, 'other_settings', '')}")
 
 
+@functools.cache
 def declaration_of(cls: type, name: str) -> Declaration:
     """What is declared about a setting; a field without a declaration has no help and no range."""
-    declared = _declarations(cls)
-    if name in declared:
-        return declared[name]
+    for field in dataclasses.fields(cls):
+        if field.name == name:
+            return field.metadata.get(_DECLARATION) or Declaration(help="")
     raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))
-
-
-@functools.cache
-def _declarations(cls: type) -> dict[str, Declaration]:
-    return {field.name: field.metadata.get(_DECLARATION) or Declaration(help="") for field in dataclasses.fields(cls)}
 
 
 @functools.cache
@@ -209,6 +223,7 @@ def setting_fields(cls: type) -> tuple[dataclasses.Field[Any], ...]:
     return tuple(field for field in dataclasses.fields(cls) if field.init)
 
 
+@functools.cache
 def setting_names(cls: type) -> tuple[str, ...]:
     """The names of the settings of a dataclass, in order."""
     return tuple(field.name for field in setting_fields(cls))
@@ -228,9 +243,11 @@ def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
     """Refuse a setting of the wrong kind, out of its range, not among its choices, or changed although nothing reads it."""
     cls: type = type(owner)
     # Most settings have their defaults, which need no check; a fit makes many objects.
-    assigned = [field for field in setting_fields(cls) if getattr(owner, field.name) is not field.default]
-    for field in assigned:
-        check_setting(cls, field.name, getattr(owner, field.name))
+    assigned = []
+    for field in setting_fields(cls):
+        if getattr(owner, field.name) is not field.default:
+            check_setting(cls, field.name, getattr(owner, field.name))
+            assigned.append(field)
     for field in assigned:
         value, read_when = getattr(owner, field.name), declaration_of(cls, field.name).read_when
         if read_when is not None and not _same(value, field.default) and not read_when.holds(owner):
@@ -244,9 +261,7 @@ def check_setting(cls: type, name: str, value: Any) -> None:
     """Refuse a value that one setting of a class cannot have."""
     annotation, declared = kinds_of(cls)[name], declaration_of(cls, name)
     kind = kind_of(annotation)
-    # A class that reads an array or a mapping refuses it itself: it knows better what to advise.
-    is_checked = not any(choice.is_array or choice.is_mapping for choice in kind.choices or (kind,))
-    if is_checked and not kind.fits(value):
+    if not kind.is_open and not kind.fits(value):
         is_single = typing.get_origin(annotation) is tuple and kind.fits((value,))
         hint = f" For a single one write ({value!r},)." if is_single else ""
         raise RankPolicyError(f"{name} must be {kind.words}; got {value!r:.80}.{hint}")
@@ -262,13 +277,10 @@ def check_setting(cls: type, name: str, value: Any) -> None:
 
 def share_settings(target: Callable[..., T], source: Any, **changes: Any) -> T:
     """A ``target`` made from the settings of the same names that ``source`` has, and from ``changes``."""
-    fields = dataclasses.fields(typing.cast(Any, target))
-    shared = {
-        field.name: getattr(source, field.name)
-        for field in fields
-        if field.init and field.name not in changes and hasattr(source, field.name)
-    }
-    return target(**shared, **changes)
+    for name in setting_names(typing.cast(Any, target)):
+        if name not in changes and hasattr(source, name):
+            changes[name] = getattr(source, name)
+    return target(**changes)
 
 
 def plain(value: Any) -> Any:

@@ -6,8 +6,9 @@ A ranker that has such a setting lists its kind in ``value_settings``; ``get_par
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
@@ -106,7 +107,7 @@ class ValueKind(Generic[Value]):
     def with_setting(self, name: str) -> list[type[Value]]:
         """The classes that have a setting of this name."""
         bare = name.removeprefix(f"{self.setting}__")
-        return [member for member in self.members.values() if bare in setting_names(member)]
+        return [member for member in self.members.values() if bare in setting_names(member)]  # type: ignore[arg-type]
 
     def owner_in_words(self, name: str) -> str:
         """Where a setting that a ranker does not have belongs, for error messages."""
@@ -117,3 +118,32 @@ class ValueKind(Generic[Value]):
 def shortest(value: SettingsValue) -> Any:
     """The value, or its name where all settings have their defaults."""
     return value if changed_settings(value) else value.name
+
+
+def settings_from(given: Any, *, name: str, example: str) -> dict[str, Any]:
+    """Settings as a dict, from a dict, None, or the text of a dict."""
+    try:
+        settings = ast.literal_eval(given) if isinstance(given, str) else given
+    except (ValueError, SyntaxError):
+        settings = given
+    if settings is None or isinstance(settings, Mapping):
+        return dict(settings or {})
+    raise RankPolicyError(f"{name} must be a dict such as {example}; got {given!r:.80}.")
+
+
+def settings_by_method(
+    given: Any, methods: Sequence[str], *, name: str, of: str, example: str
+) -> dict[str, dict[str, Any]]:
+    """The settings of each method, empty where none are given; refuses a method that is not there.
+
+    >>> settings_by_method("{'pg-rank': {'epochs': 3}}", ["pg-rank", "regression"], name="settings", of="methods", example="{}")
+    {'pg-rank': {'epochs': 3}, 'regression': {}}
+    """
+    by_method = settings_from(given, name=name, example=example)
+    for method, settings in by_method.items():
+        if method not in methods or not isinstance(settings, Mapping):
+            raise RankPolicyError(
+                f"{name} must hold settings by the names of {of}, {', '.join(methods)}, such as {example}; "
+                f"got {method!r}: {settings!r:.60}."
+            )
+    return {method: dict(by_method.get(method, {})) for method in methods}

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arrays import is_tensor, to_numpy
-from rankpolicy.data.dataset import RankingDataset, check_has_labels
-from rankpolicy.data.padding import Padding, queries_by_length
-from rankpolicy.data.rows_of_queries import rows_of_queries
+from rankpolicy.data.dataset import HAS_QUERIES, RankingDataset, check_has_labels
+from rankpolicy.data.padding import Padding, queries_by_length, rows_of_queries
 from rankpolicy.declarations.arguments import as_array, checked_kind
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
@@ -102,15 +101,13 @@ def evaluate(
 def _measured_dataset(ranker_or_scores: Any, data: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
     """The dataset that a user gave, or one made from rows with labels and queries."""
     from rankpolicy.data.click_table.table import from_click_table, is_click_table
-    from rankpolicy.data.matrix_or_frame import dataset_of_labels, dataset_of_rows, is_frame
+    from rankpolicy.data.formats.frames import dataset_of_labels, dataset_of_rows, is_frame
 
     has_queries = qid is not None or group is not None
     is_clicks = is_frame(data) and is_click_table(data.columns)
     if isinstance(data, RankingDataset) or is_clicks:
         if y is not None or has_queries:
-            raise RankPolicyError(
-                "a RankingDataset or a click table knows its labels and queries: pass no y, qid or group beside it."
-            )
+            raise RankPolicyError(HAS_QUERIES)
         return from_click_table(data) if is_clicks else data
     if not has_queries:
         raise RankPolicyError(
@@ -157,15 +154,19 @@ def evaluate_scores(
         Metrics and rewards, from ``parse_metrics`` or ``as_reward``.
     """
     values = np.empty((dataset.num_queries, len(measures)))
-    untied = {rule: without_ties(scores, dataset, rule) for rule in {measure.conventions.ties for measure in measures}}
-    columns_of: dict[Conventions, list[int]] = {}
+    untied: dict[str, NDArray[np.floating]] = {}
+    by_kernel: dict[Conventions, tuple[list[int], list[RewardExpression]]] = {}
     for column, measure in enumerate(measures):
+        rule = measure.conventions.ties
+        if rule not in untied:
+            untied[rule] = without_ties(scores, dataset, rule)
         if isinstance(measure, RewardExpression) and _kernels_know(measure):
-            columns_of.setdefault(measure.conventions, []).append(column)
+            columns, expressions = by_kernel.setdefault(measure.conventions, ([], []))
+            columns.append(column)
+            expressions.append(measure)
         else:
-            values[:, column] = values_by_reference(untied[measure.conventions.ties], dataset, measure)
-    for conventions, columns in columns_of.items():
-        expressions = [m for m in (measures[column] for column in columns) if isinstance(m, RewardExpression)]
+            values[:, column] = values_by_reference(untied[rule], dataset, measure)
+    for conventions, (columns, expressions) in by_kernel.items():
         values[:, columns] = values_by_kernel(untied[conventions.ties], dataset, expressions)
     return values
 

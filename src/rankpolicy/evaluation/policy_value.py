@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.fairness import Disparity, FairnessAim, as_aim, encode_groups
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.types import RankPolicyError, Reward
@@ -32,7 +32,7 @@ class Scorer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class PolicyValue:
     """Utility and disparity of a policy, query by query."""
 
@@ -40,8 +40,6 @@ class PolicyValue:
     disparities: Disparity
     exposure: NDArray[np.float64]
     merit: NDArray[np.float64]
-
-    __repr__ = short_repr
 
     @property
     def utility(self) -> float:

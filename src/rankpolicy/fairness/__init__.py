@@ -8,8 +8,7 @@ Nothing here depends on how exposures were computed: exactly, from samples, or f
 
 from rankpolicy.fairness.aims import FairnessAim, GroupExposure, IndividualExposure, as_aim
 from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
-from rankpolicy.fairness.disparity import Disparity, group_disparity
-from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
+from rankpolicy.fairness.disparity import Disparity, group_disparity, individual_disparity
 from rankpolicy.fairness.exposure import (
     MERITS,
     POSITION_BIASES,
@@ -21,12 +20,15 @@ from rankpolicy.fairness.exposure import (
 from rankpolicy.fairness.exposure_parity import (
     awrf,
     disparate_treatment,
+    ee_d,
+    ee_l,
+    ee_r,
     exposure_difference,
     exposure_ratio,
+    target_exposure,
     treatment_difference,
 )
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
-from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.label_scenarios import MeritScenarios
 from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
 from rankpolicy.fairness.members import AIMS, FAIRNESS_METRICS, measure_fairness

@@ -16,19 +16,17 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from rankpolicy.arrays import Array, alike, as_like, masked_fill
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import frozen_settings, setting
 from rankpolicy.declarations.values import SettingsValue, ValueKind
-from rankpolicy.fairness.disparity import Disparity, group_disparity
+from rankpolicy.fairness.disparity import Disparity, group_disparity, individual_disparity
 from rankpolicy.fairness.exposure import MERITS, POSITION_BIASES, merit_of, position_bias
-from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.members import AIMS
 from rankpolicy.types import RankPolicyError
 
 Comparison = Callable[[Array, Array, Array], Disparity]
 
 
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class FairnessAim(SettingsValue, ABC):
     """What all aims have in common: merit, the weights of ranks, and whether exposure or clicks are compared."""
 
@@ -129,8 +127,7 @@ class FairnessAim(SettingsValue, ABC):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class GroupExposure(FairnessAim):
     """Exposure of protected groups in proportion to their merit (Singh & Joachims 2019, eq. 4); see ``group_disparity``."""
 
@@ -173,8 +170,7 @@ class GroupExposure(FairnessAim):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class IndividualExposure(FairnessAim):
     """Exposure of single items in proportion to their merit (Singh & Joachims 2019, eq. 3); see ``individual_disparity``."""
 

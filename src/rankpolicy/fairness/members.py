@@ -29,9 +29,9 @@ FAIRNESS_METRICS: Members[Callable[..., Array]] = Members(
     {
         "awrf": f"{_HERE}.exposure_parity:awrf",
         "disparate_treatment": f"{_HERE}.exposure_parity:disparate_treatment",
-        "ee_d": f"{_HERE}.expected_exposure:ee_d",
-        "ee_l": f"{_HERE}.expected_exposure:ee_l",
-        "ee_r": f"{_HERE}.expected_exposure:ee_r",
+        "ee_d": f"{_HERE}.exposure_parity:ee_d",
+        "ee_l": f"{_HERE}.exposure_parity:ee_l",
+        "ee_r": f"{_HERE}.exposure_parity:ee_r",
         "exposure_difference": f"{_HERE}.exposure_parity:exposure_difference",
         "exposure_ratio": f"{_HERE}.exposure_parity:exposure_ratio",
         "max_skew": f"{_HERE}.prefix_shares:max_skew",

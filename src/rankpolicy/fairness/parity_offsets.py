@@ -10,7 +10,6 @@ So it is fair on queries without labels too, where merits are unknown.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 from rankpolicy.arrays import (
     Array,
@@ -21,7 +20,7 @@ from rankpolicy.arrays import (
     namespace,
     zeros,
 )
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.fairness.exposure import position_bias
 from rankpolicy.fairness.groups import GroupMembers, group_members
 from rankpolicy.gradients.exact import exposure_gradient
@@ -34,7 +33,7 @@ _LONGEST_STEP = 4.0
 _DAMPING = 1e-10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class ParityOffsets:
     """What to add to the scores, and how the offsets respond to a change of the scores.
 
@@ -51,8 +50,6 @@ class ParityOffsets:
     values: Array  # (query, item)
     members: GroupMembers
     jacobian: Array  # (query, group, group)
-
-    __repr__ = short_repr
 
     def multipliers(self, slope: Array) -> Array:
         """μ (query, group) with jacobian μ = the sums of dU/dscores over groups.

@@ -7,8 +7,7 @@ estimators.
 
 from rankpolicy.gradients.affinity_reinforce import affinity_reinforce
 from rankpolicy.gradients.auto import auto
-from rankpolicy.gradients.controls import CONTROLS
-from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.estimate import CONTROLS, GradientEstimate
 from rankpolicy.gradients.exact import exact, exact_of_forms, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.lambda_rank import lambda_rank

@@ -24,8 +24,7 @@ from rankpolicy.arrays import (
     sigmoid,
     to_numpy,
 )
-from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.estimate import GradientEstimate, check_control
 from rankpolicy.gradients.reinforce import compiled_reinforce
 from rankpolicy.gradients.reinforce_reference import affinity_reinforce_of_rankings
 from rankpolicy.metrics import RewardExpression, term_table

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from rankpolicy.arrays import Array, Generator
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.gradients.exact import exact
+from rankpolicy.gradients.exact import exact, takes_exact
 from rankpolicy.gradients.gumbel import gumbel
 from rankpolicy.gradients.reinforce import reinforce
 from rankpolicy.types import Reward
 
-# Items x cutoff. Enough gumbel draws for an error of a tenth of the gradient took as long as the exact gradient at 120 items without
-# cutoff (1 to 2 ms per query on one core), at most half as long at 300 without cutoff and at 5000 with cutoff 10, longer at 1000 with
-# cutoff 10.
-_MOST_EXACT_CELLS = 20_000
 # One gumbel draw errs less than 32 rankings of reinforce (40 items: 0.3 against 1.6 of the gradient for AP, 0.7 against 2.9 for ERR,
 # 1.1 against 3.5 for RR) and takes as long as 6 to 10 of them.
 _RANKINGS_PER_DRAW = 8
-
-
-def takes_exact(reward: Reward, num_items: int) -> bool:
-    """Whether ``auto`` takes the exact gradient for lists of this length."""
-    return reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS
 
 
 def auto(

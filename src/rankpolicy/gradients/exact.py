@@ -17,6 +17,16 @@ from rankpolicy.policies.plackett_luce import checked_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
 from rankpolicy.types import Reward
 
+# Items x cutoff. Enough gumbel draws for an error of a tenth of the gradient took as long as the exact gradient at 120 items without
+# cutoff (1 to 2 ms per query on one core), at most half as long at 300 without cutoff and at 5000 with cutoff 10, longer at 1000 with
+# cutoff 10.
+_MOST_EXACT_CELLS = 20_000
+
+
+def takes_exact(reward: Reward, num_items: int) -> bool:
+    """Whether the estimator ``auto`` takes the exact gradient for lists of this length."""
+    return reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS
+
 
 def exact(
     scores: Array,
@@ -60,7 +70,7 @@ def exact_of_forms(scores: Array, mask: Array, forms: Sequence[tuple[Array, Arra
     name
         The name of the reward.
     """
-    if on_gpu(scores) and forms:
+    if forms and not on_host(scores) and on_gpu(scores):
         terms = [_term_on_gpu(scores, mask, *form, name=name, term=term) for term, form in enumerate(forms)]
         gradient, utility = terms[0]
         for slope, value in terms[1:]:

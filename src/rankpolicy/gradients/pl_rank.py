@@ -24,8 +24,7 @@ from rankpolicy.arrays import (
     to_numpy,
     zeros,
 )
-from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on, num_ranks
+from rankpolicy.gradients.estimate import GradientEstimate, check_control, draw_seed_on, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, checked_scores

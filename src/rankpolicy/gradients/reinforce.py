@@ -24,8 +24,7 @@ from rankpolicy.arrays import (
     random_seed,
     to_numpy,
 )
-from rankpolicy.gradients.controls import CONTROLS, check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
+from rankpolicy.gradients.estimate import CONTROLS, GradientEstimate, check_control, draw_seed_on
 from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
 from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table

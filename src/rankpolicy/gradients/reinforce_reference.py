@@ -25,8 +25,7 @@ from rankpolicy.arrays import (
     sigmoid,
     zeros,
 )
-from rankpolicy.gradients.controls import CONTROLS, check_control, check_rewards
-from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.estimate import CONTROLS, GradientEstimate, check_control, check_rewards
 from rankpolicy.metrics import RewardExpression
 from rankpolicy.policies.affinity import Affinity
 from rankpolicy.policies.choices import sequential_choices

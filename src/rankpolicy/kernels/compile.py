@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numba
 
-from rankpolicy.threads import is_alone, usable_cpus
+from rankpolicy.threads import this_thread, usable_cpus
 
 # If numba was loaded before rankpolicy, it has not seen what rankpolicy.threads chose.
 numba.config.reload_config()  # type: ignore[no-untyped-call]
@@ -44,7 +44,7 @@ class ParallelKernel:
     """A function with a ``prange`` loop, compiled twice: for all threads, and for one.
 
     One thread runs it where the work is too little to wake others, where its Python thread must not start any
-    (``rankpolicy.threads.is_alone``), and while another Python thread is running a parallel kernel: numba's own threads, its layer
+    (``rankpolicy.threads.this_thread``), and while another Python thread is running a parallel kernel: numba's own threads, its layer
     "workqueue", end the process when two Python threads call them at once.
     """
 
@@ -74,7 +74,7 @@ class ParallelKernel:
 
     def __call__(self, *arguments: Any, num_tasks: int, nanoseconds: float) -> Any:
         """Run the kernel."""
-        if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS or is_alone():
+        if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS or this_thread.is_alone:
             return self.on_one_thread(*arguments)
         allowed = numba.get_num_threads()
         num_threads = min(allowed, _USABLE_CPUS)

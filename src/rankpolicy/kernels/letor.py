@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.kernels.codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
 
 TAB, NEWLINE, RETURN, SPACE, HASH, PLUS, MINUS, POINT, COLON, EQUALS, SMALL_E, CAPITAL_E = b"\t\n\r #+-.:=eE"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankpolicy.arrays import Array, is_tensor
-from rankpolicy.kernels.metrics import codes
+from rankpolicy.kernels import codes
 from rankpolicy.metrics.metric import AdditiveForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import (
     JudgedItems,

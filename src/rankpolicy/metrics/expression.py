@@ -6,26 +6,27 @@ Beside them stands what others read from a reward: its additive form, the labels
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, cast
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arrays import Array
+from rankpolicy.arrays import Array, on_host
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.kernels import HAS_NUMBA, can_read
-from rankpolicy.kernels.metrics.codes import NO_CUTOFF
+from rankpolicy.kernels.codes import NO_CUTOFF
 from rankpolicy.metrics.members import METRICS
-from rankpolicy.metrics.metric import AdditiveForm, metric_named
+from rankpolicy.metrics.metric import AdditiveForm, Metric, metric_named
 from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 LEAST_RELEVANCE = 1e-9  # the lowest relevance estimated from clicks that counts as relevant
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leaf:
     """One metric at one cutoff, with its options: ``rbp(persistence=0.5)@10``.
 
@@ -46,6 +47,11 @@ class Leaf:
     def __str__(self) -> str:
         return written(self.metric, self.cutoff, self.options)
 
+    @cached_property
+    def definition(self) -> Metric:
+        """The metric of this name."""
+        return METRICS[self.metric]
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -63,7 +69,7 @@ class Term:
     factors: tuple[Leaf, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RewardExpression:
     """A sum of weighted products of metrics, evaluated as one reward; made by ``parse_metric``.
 
@@ -105,7 +111,9 @@ class RewardExpression:
         values
             Values of each of ``leaves``: tensors or numpy arrays of one shape.
         """
-        total = sum(term.weight * math.prod(values[leaf] for leaf in term.factors) for term in self.terms)
+        total: Any = 0
+        for term in self.terms:
+            total = total + term.weight * math.prod(map(values.__getitem__, term.factors))
         return cast(Array, total)
 
     def leaf_values(self, leaf: Leaf, rankings: Array, labels: Array, mask: Array) -> Array:
@@ -122,50 +130,46 @@ class RewardExpression:
         mask
             True where an item is real (query, item).
         """
-        return METRICS[leaf.metric](
+        return leaf.definition(
             rankings, labels, mask, cutoff=leaf.cutoff, conventions=self.conventions, options=dict(leaf.options)
         )
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """The metrics it is made of, each once."""
         return tuple(dict.fromkeys(leaf for term in self.terms for leaf in term.factors))
 
-    @property
+    @cached_property
     def cutoff(self) -> int | None:
         """The deepest position that matters; None when every position does."""
         cutoffs = [leaf.cutoff for leaf in self.leaves]
         return None if None in cutoffs else max(cast(list[int], cutoffs))
 
-    @property
+    @cached_property
     def lower_is_better(self) -> bool:
         """Whether better rankings have lower values, as with avg_rank; not with -avg_rank."""
-        for term in self.terms:
-            for leaf in term.factors:
-                if term.weight > 0 and METRICS[leaf.metric].lower_is_better:
-                    return True
-        return False
+        return any(leaf.definition.lower_is_better for term in self.terms if term.weight > 0 for leaf in term.factors)
 
-    @property
+    @cached_property
     def is_linear(self) -> bool:
         """Whether it is a weighted sum of metrics: no products of metrics, no constants."""
         return all(len(term.factors) == 1 for term in self.terms)
 
-    @property
+    @cached_property
     def is_additive(self) -> bool:
         """Whether it is a weighted sum of metrics that all have an additive form."""
-        return self.is_linear and all(METRICS[leaf.metric].additive is not None for leaf in self.leaves)
+        return self.is_linear and all(leaf.definition.additive is not None for leaf in self.leaves)
 
-    @property
+    @cached_property
     def has_cascade(self) -> bool:
         """Whether it is a weighted sum of metrics that all have a cascade form."""
-        return self.is_linear and all(METRICS[leaf.metric].has_cascade for leaf in self.leaves)
+        return self.is_linear and all(leaf.definition.has_cascade for leaf in self.leaves)
 
-    @property
+    @cached_property
     def has_exact_expectation(self) -> bool:
         """Whether its expectation over ties follows from those of its metrics: a weighted sum of cascade forms and constants."""
         return all(len(term.factors) <= 1 for term in self.terms) and all(
-            METRICS[leaf.metric].has_cascade for leaf in self.leaves
+            leaf.definition.has_cascade for leaf in self.leaves
         )
 
     def check_labels(self, labels: Array) -> None:
@@ -176,12 +180,15 @@ class RewardExpression:
         labels
             Labels of any shape.
         """
-        checks = [METRICS[leaf.metric].check_labels for leaf in self.leaves]
-        if any(checks) and len(labels.reshape(-1)) and can_read(labels):
+        if self._label_checks and len(labels.reshape(-1)) and (on_host(labels) or can_read(labels)):
             highest = float(labels.max())
-            for check in checks:
-                if check is not None:
-                    check(highest, self.conventions)
+            for check in self._label_checks:
+                check(highest, self.conventions)
+
+    @cached_property
+    def _label_checks(self) -> list[Callable[[float, Conventions], None]]:
+        checks = [leaf.definition.check_labels for leaf in self.leaves]
+        return [check for check in checks if check is not None]
 
     def additive_forms(self, labels: Array, mask: Array) -> tuple[AdditiveForm, ...]:
         """Rank weights and item values that add up to this reward, one pair per term; item values include the weight of the term.
@@ -203,7 +210,7 @@ class RewardExpression:
         forms = []
         for term in self.terms:
             (leaf,) = term.factors
-            additive = METRICS[leaf.metric].additive
+            additive = leaf.definition.additive
             assert additive is not None
             items = judged_items(labels, mask, cutoff=leaf.cutoff)
             form = additive(items, cutoff=leaf.cutoff, conventions=self.conventions, **dict(leaf.options))
@@ -253,7 +260,7 @@ def binary_metrics(reward: Reward) -> list[str]:
     """The metrics of a reward that ask which items are relevant, instead of reading labels as gains."""
     if not isinstance(reward, RewardExpression):
         return []
-    return [str(leaf) for leaf in reward.leaves if METRICS[leaf.metric].reads != "gains"]
+    return [str(leaf) for leaf in reward.leaves if leaf.definition.reads != "gains"]
 
 
 def reward_for_labels(reward: Reward, label_kind: LabelKind) -> Reward:
@@ -279,7 +286,7 @@ class TermTable(NamedTuple):
     Parameters
     ----------
     kinds
-        Codes of the metrics (term,), from ``kernels/metrics/codes.py``.
+        Codes of the metrics (term,), from ``kernels/codes.py``.
     cutoffs
         Cutoffs (term,); ``codes.NO_CUTOFF`` where every position counts.
     weights
@@ -317,7 +324,7 @@ def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.in
     """Codes and cutoffs of these metrics; None when no kernel computes one of them."""
     if not HAS_NUMBA:
         return None
-    codes = [None if leaf.options else METRICS[leaf.metric].kernel_code for leaf in leaves]
+    codes = [None if leaf.options else leaf.definition.kernel_code for leaf in leaves]
     if None in codes:
         return None
     return np.array(codes, np.int64), np.array([leaf.cutoff or NO_CUTOFF for leaf in leaves], np.int64)

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 METRICS: Members[Metric] = Members(
     "metric",
     {
-        "ap": "rankpolicy.metrics.average_precision:AP",
-        "avg_rank": "rankpolicy.metrics.average_rank:AVG_RANK",
+        "ap": "rankpolicy.metrics.precision_recall:AP",
+        "avg_rank": "rankpolicy.metrics.relevant_ranks:AVG_RANK",
         "dcg": "rankpolicy.metrics.discounted_gain:DCG",
-        "err": "rankpolicy.metrics.expected_reciprocal_rank:ERR",
+        "err": "rankpolicy.metrics.stopping_users:ERR",
         "ndcg": "rankpolicy.metrics.discounted_gain:NDCG",
         "p": "rankpolicy.metrics.precision_recall:P",
-        "rbp": "rankpolicy.metrics.rank_biased_precision:RBP",
+        "rbp": "rankpolicy.metrics.stopping_users:RBP",
         "recall": "rankpolicy.metrics.precision_recall:RECALL",
-        "rr": "rankpolicy.metrics.first_relevant:RR",
-        "success": "rankpolicy.metrics.first_relevant:SUCCESS",
+        "rr": "rankpolicy.metrics.relevant_ranks:RR",
+        "success": "rankpolicy.metrics.relevant_ranks:SUCCESS",
     },
 )

@@ -121,7 +121,7 @@ class Metric:
         ``cascade(items, *, cutoff, conventions, **options)`` returns the ``CascadeForm``; None for metrics that have none. Additive metrics
         need not declare it: their cascade form follows from the additive one.
     kernel_code
-        The metric's code in ``kernels/metrics/codes.py``; None where no compiled kernel computes it.
+        The metric's code in ``kernels/codes.py``; None where no compiled kernel computes it.
     check_labels
         ``check_labels(highest, conventions)`` raises an error for a highest label that the metric cannot read; None accepts all.
     """

@@ -17,7 +17,7 @@ from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.types import RankPolicyError
 
 
-class Average(nn.Module):
+class Average(RandomModule):
     """The mean of the scores of several networks.
 
     As a Plackett-Luce policy this is the geometric mean of the members' choice probabilities at every step.
@@ -74,22 +74,18 @@ class Average(nn.Module):
             return torch.stack([member(features) for member in self.members])
         if not self.training:
             return layers.scores(features[None])
-        draws = dropout_draws(layers, [len(features)], num_networks=len(self.members), generators=[self._generator()])
+        draws = dropout_draws(layers, [len(features)], num_networks=len(self.members), generators=[self.generator])
         return layers.scores(features[None], draws=draws)
 
     def _scoring_layers(self) -> ScoringLayers | None:
         """The members as one network, kept until their weights change; None where they cannot be stacked."""
         # Every change in place counts up a version; a move to another device or dtype moves the first weight too.
-        state = (self._weights[0].data_ptr() if self._weights else 0, sum(weight._version for weight in self._weights))
+        state = (self._weights[0].data_ptr() if self._weights else 0, sum(map(attrgetter("_version"), self._weights)))
         cached = self._stacked
         if cached is None or cached[0] != state:
             layers = stacked_layers(list(self.members))
             cached = self._stacked = state, None if layers is None else layers.for_scoring()
         return cached[1]
-
-    def _generator(self) -> torch.Generator | None:
-        """Where the members draw from."""
-        return next((module.generator for module in self.modules() if isinstance(module, RandomModule)), None)
 
 
 def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:

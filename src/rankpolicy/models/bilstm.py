@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
@@ -13,13 +12,13 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
 from rankpolicy.data.texts.token_features import TextFeatures
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import frozen_settings, setting
 from rankpolicy.models import layers
 from rankpolicy.models.inputs.pretrained_texts import TokenFeatureInputs, encoder_in, saved_encoder
 from rankpolicy.models.layers import ByteDropout, joined_pair, masked_mean, run_lstm
 from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.models.model import Model
-from rankpolicy.models.shared_settings import (
+from rankpolicy.models.model import (
+    Model,
     dropout_rate,
     encoder_folder,
     hidden_layers,
@@ -75,8 +74,7 @@ class BiLSTMNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class BiLSTM(Model):
     """A bidirectional LSTM over the token features of a pretrained language model, which itself is not trained (Gampa & Fujita 2019)."""
 

@@ -7,13 +7,12 @@ multiplied by each other (DCN-v2): cross network, deep matching cross.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.declarations.settings import documented
+from rankpolicy.declarations.settings import frozen_settings
 from rankpolicy.models import layers
 from rankpolicy.models.matches import MATCHES, PairTokens, match_setting
 from rankpolicy.models.mlp import MLPNetwork
@@ -95,8 +94,7 @@ class ConcatenationNetwork(SideNetwork):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Concatenation(TextAndSideModel):
     """A feed-forward network over query, item and side information side by side; any match it has to learn itself."""
 
@@ -114,8 +112,7 @@ class MatchNetwork(SideNetwork):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Match(TextAndSideModel):
     """A network over the elementwise product of query and item, with side information next to it."""
 
@@ -139,8 +136,7 @@ class LatentCrossNetwork(SideNetwork):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class LatentCross(TextAndSideModel):
     """A network over item and side information whose last layer is scaled by the query (Beutel et al. 2018; Qin et al. 2020)."""
 
@@ -158,8 +154,7 @@ class ConcatenationCrossNetwork(ConcatenationNetwork):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class ConcatenationCross(TextAndSideModel):
     """A network over query, item and side information side by side, its last layer scaled by the side information (Beutel et al. 2018)."""
 
@@ -202,8 +197,7 @@ class MatchingCrossNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class MatchingCross(TextAndSideModel):
     """Matching Cross Network: the match of query and item, by default their product, scaled by side information (Qin et al. 2020)."""
 
@@ -254,8 +248,7 @@ class DeepCrossNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class CrossNetwork(TextAndSideModel):
     """DCN-v2: three layers that multiply their input by the first one, then a feed-forward network (Wang et al. 2021)."""
 
@@ -300,8 +293,7 @@ class DeepMatchingCrossNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class DeepMatchingCross(TextAndSideModel):
     """Two cross layers over query, item, their match and side information, then a network: Matching Cross and DCN-v2 in one."""
 

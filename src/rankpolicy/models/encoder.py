@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
@@ -11,12 +10,11 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs
-from rankpolicy.declarations.settings import ReadWhen, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, frozen_settings, setting
 from rankpolicy.models.inputs.pretrained_texts import SubwordInputs, encoder_in, saved_encoder
 from rankpolicy.models.layers import ByteDropout, RandomModule, global_generator_seeded_by, masked_mean
 from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.models.model import Model
-from rankpolicy.models.shared_settings import dropout_rate, encoder_folder, hidden_layers, longest_text
+from rankpolicy.models.model import Model, dropout_rate, encoder_folder, hidden_layers, longest_text
 
 ENCODINGS = ("apart", "together", "both")
 _TEXTS_AT_A_TIME = 64
@@ -106,8 +104,7 @@ _READS_TOGETHER = ReadWhen(
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Encoder(Model):
     """A pretrained language model whose weights are all trained further, to score pairs of texts.
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.declarations.settings import documented
+from rankpolicy.declarations.settings import frozen_settings
 from rankpolicy.models import layers
 from rankpolicy.models.layers import ByteDropout
-from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import context_of_query, dropout_after_projection, dropout_rate, hidden_layers
+from rankpolicy.models.model import (
+    FeatureModel,
+    context_of_query,
+    dropout_after_projection,
+    dropout_rate,
+    hidden_layers,
+)
 from rankpolicy.types import RankPolicyError
 
 
@@ -68,8 +72,7 @@ def check_equal_widths(hidden: tuple[int, ...]) -> None:
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Highway(FeatureModel):
     """A highway network over features: each layer learns how much of its input to pass on unchanged (Srivastava et al. 2015)."""
 

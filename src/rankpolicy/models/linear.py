@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.declarations.settings import documented
+from rankpolicy.declarations.settings import frozen_settings
 from rankpolicy.models import layers
-from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import initial_range
+from rankpolicy.models.model import FeatureModel, initial_range
 
 
 class LinearNetwork(nn.Module):
@@ -28,8 +26,7 @@ class LinearNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Linear(FeatureModel):
     """A weighted sum of the features: score = w . x + b."""
 

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.rows import QueryRows
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import frozen_settings, setting
 from rankpolicy.models import layers
 from rankpolicy.models.layers import ByteDropout
-from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import dropout_rate
+from rankpolicy.models.model import FeatureModel, dropout_rate
 from rankpolicy.types import RankPolicyError
 
 _FEW_ITEMS = 16  # queries of up to so many items are padded together
@@ -139,8 +138,7 @@ class ListTransformerNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class ListTransformer(FeatureModel):
     """A transformer over the items of a query: an item's score depends on the items it is ranked with, not on their order.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -11,14 +10,14 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
-from rankpolicy.declarations.settings import ReadWhen, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, frozen_settings, setting
 from rankpolicy.models import layers
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
 from rankpolicy.models.inputs.words import WordInputs
 from rankpolicy.models.layers import ByteDropout, joined_pair, masked_max, masked_mean, run_lstm
 from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.models.model import Model
-from rankpolicy.models.shared_settings import (
+from rankpolicy.models.model import (
+    Model,
     dropout_after_projection,
     dropout_rate,
     hidden_layers,
@@ -178,8 +177,7 @@ def _softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class MCAN(Model):
     """A multi-cast attention network over the words of query and item (Tay et al. 2018), for texts such as questions and answers."""
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.declarations.settings import documented
+from rankpolicy.declarations.settings import frozen_settings
 from rankpolicy.models import layers
 from rankpolicy.models.layers import ByteDropout
-from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.shared_settings import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers, initial_range
+from rankpolicy.models.model import (
+    HAS_LAYERS,
+    FeatureModel,
+    context_of_query,
+    dropout_rate,
+    hidden_layers,
+    initial_range,
+)
 
 
 class MLPNetwork(nn.Module):
@@ -46,8 +51,7 @@ class MLPNetwork(nn.Module):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class MLP(FeatureModel):
     """A feed-forward network over features: relu layers with dropout, then one linear output."""
 

@@ -1,14 +1,19 @@
-"""What every model is: settings that describe a network, how its inputs are prepared, and how it is built."""
+"""What every model is: settings that describe a network, how its inputs are prepared, and how it is built.
+
+Settings that several models share, each declared once.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from rankpolicy.declarations.settings import ReadWhen, setting
 from rankpolicy.declarations.values import SettingsValue, with_defaults
-from rankpolicy.types import NetworkInputs, RankPolicyError, unknown_name
+from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
     import torch
@@ -136,13 +141,10 @@ def as_model(model: Any) -> Model:
     """
     from rankpolicy.models.members import MODELS
 
-    if isinstance(model, str) or (isinstance(model, dict) and "name" in model):
-        name, settings = (model, {}) if isinstance(model, str) else (model["name"], model)
-        if name not in MODELS:
-            raise RankPolicyError(unknown_name("model", name, MODELS))
-        if isinstance(model, str):
-            return with_defaults(MODELS[name])
-        return MODELS[name](**{key: value for key, value in settings.items() if key != "name"})
+    if isinstance(model, str):
+        return _default_model(model)
+    if isinstance(model, dict) and "name" in model:
+        return MODELS.named(model["name"])(**{key: value for key, value in model.items() if key != "name"})
     if isinstance(model, Model):
         return model
     if isinstance(model, type) and issubclass(model, Model):
@@ -155,3 +157,63 @@ def as_model(model: Any) -> Model:
         f"model must be a name ({', '.join(MODELS)}), a value of rankpolicy.models, a torch module, or a function that makes one; "
         f"got {model!r:.80}."
     )
+
+
+@cache
+def _default_model(name: str) -> Model:
+    """The model of this name with its default settings; models are frozen, so one serves all."""
+    from rankpolicy.models.members import MODELS
+
+    return with_defaults(MODELS.named(name))
+
+
+HAS_LAYERS = ReadWhen(condition="hidden has at least one layer", holds=lambda model: len(model.hidden) > 0)
+
+
+def hidden_layers(default: tuple[int, ...], help: str, *, read_when: ReadWhen | None = None) -> Any:
+    """The widths of a network's layers."""
+    return setting(default, help, at_least=1, read_when=read_when)
+
+
+def dropout_rate(default: float, *, read_when: ReadWhen | None = None) -> Any:
+    """The dropout rate."""
+    help = """Share of activations set to 0 at random in each training step. Raise it when the validation score peaks early and then
+    drops; 0 switches dropout off."""
+    return setting(default, help, at_least=0, below=1, read_when=read_when)
+
+
+def initial_range() -> Any:
+    """The range of initial weights."""
+    help = """Initial weights and biases are drawn uniformly from (-r, r), such as 0.001 (Singh & Joachims 2019, appendix B.4); None: from
+    (-1 / sqrt(inputs), 1 / sqrt(inputs)) of each layer."""
+    return setting(None, help, above=0)
+
+
+def dropout_after_projection(*, read_when: ReadWhen | None = None) -> Any:
+    """Whether dropout follows the first layer of a highway network."""
+    help = "Whether dropout also follows the projection to the width of the highway layers (Gampa & Fujita 2019: all layers)."
+    return setting(False, help, read_when=read_when)
+
+
+def context_of_query(*, read_when: ReadWhen | None = None) -> Any:
+    """What a network of single items reads of the query."""
+    help = """What an item's score knows of the other items of its query: "none", or "mean", with which each feature's difference from
+    its mean over the query is a further feature. The cheap form of ListTransformer, for labels that are relative to the query."""
+    return setting("none", help, choices=("none", "mean"), read_when=read_when)
+
+
+def longest_text(at_least: int) -> Any:
+    """The number of tokens after which a text is cut."""
+    return setting(200, "How many tokens of a text are read; the rest is cut off.", at_least=at_least)
+
+
+def recurrent_width() -> Any:
+    """The width of an LSTM."""
+    return setting(300, "Width of the LSTM (of each direction where it is bidirectional).", at_least=1)
+
+
+def encoder_folder() -> Any:
+    """The folder of a pretrained language model."""
+    help = """Folder of a pretrained language model as Hugging Face lays it out: config.json, tokenizer.json and model.safetensors. It
+    must be given before training; nothing is downloaded."""
+    return setting(None, help)

@@ -15,7 +15,6 @@ from rankpolicy.models.average import (
     layer_shapes,
     linear_layers,
     linears_by_layer,
-    scores_of_all,
     stacked_layers,
     stacked_tensors,
 )
@@ -30,8 +29,6 @@ def stack_shape(network: nn.Module) -> object | None:
 
 def scores_of_each(networks: Sequence[nn.Module], inputs: NetworkRows) -> Tensor:
     """Flat scores (network, item) of networks of equal ``stack_shape`` that read the same, without dropout."""
-    if len(networks) == 1:
-        return scores_of_all(networks[0], inputs)[None]
     layers = stacked_layers([member for network in networks for member in _members(network)])
     assert layers is not None
     assert not isinstance(inputs, QueryRows | TextPairs)

@@ -15,8 +15,7 @@ from rankpolicy.declarations.settings import ReadWhen, setting, setting_names
 from rankpolicy.models import layers
 from rankpolicy.models.inputs.words_and_side import USUAL_MIN_USERS, MatchInputs
 from rankpolicy.models.matches import PairTokens
-from rankpolicy.models.model import Model
-from rankpolicy.models.shared_settings import HAS_LAYERS, dropout_rate, hidden_layers, longest_text
+from rankpolicy.models.model import HAS_LAYERS, Model, dropout_rate, hidden_layers, longest_text
 from rankpolicy.types import RankPolicyError
 
 CATEGORY_SCALE = 0.1  # standard deviation of a new category's vector: small, yet different for each

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.declarations.settings import documented, plain, setting
+from rankpolicy.declarations.settings import frozen_settings, plain, setting
 from rankpolicy.models.layers import RandomModule, global_generator_seeded_by
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.types import RankPolicyError
@@ -30,8 +29,7 @@ class OwnModule(RandomModule):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class OwnNetwork(FeatureModel):
     """A torch module from features (items, features) to scores (items,), trained as the library's own networks are."""
 

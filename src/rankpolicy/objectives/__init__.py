@@ -9,18 +9,16 @@ from rankpolicy.objectives.exploration import (
 )
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.hybrid import Hybrid
-from rankpolicy.objectives.label_losses import (
-    ListNetCrossEntropy,
-    SigmoidCrossEntropy,
-    SoftmaxCrossEntropy,
-    SquaredError,
-)
 from rankpolicy.objectives.members import EXPLORATIONS, SUPERVISED_LOSSES
 from rankpolicy.objectives.policy_gradient import PolicyGradient
 from rankpolicy.objectives.supervised_losses import (
     CrossEntropyLoss,
+    ListNetCrossEntropy,
     ListNetLoss,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
     SoftmaxLoss,
+    SquaredError,
     SquaredLoss,
     SupervisedLoss,
 )

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.declarations.settings import check_settings, documented, setting
-from rankpolicy.objectives.label_losses import ListNetCrossEntropy
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
+from rankpolicy.objectives.supervised_losses import ListNetCrossEntropy
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.types import RankPolicyError
 
@@ -26,8 +26,7 @@ class DELTRSettings:
     )
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DELTRLoss(DELTRSettings):
     """ListNet + strength * max(0, top-one exposure of the others - of the protected group)², mean over queries (Zehlike & Castillo 2020).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, final
 
@@ -11,14 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import frozen_settings, setting
 from rankpolicy.declarations.values import SettingsValue, ValueKind, shortest
 from rankpolicy.objectives.members import EXPLORATIONS
 from rankpolicy.types import RankPolicyError
 
 
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class Exploration(SettingsValue, ABC):
     """The share of choices that are made at random."""
 
@@ -45,8 +43,7 @@ class Exploration(SettingsValue, ABC):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class ConstantExploration(Exploration):
     """The same share in every epoch, as in the paper; a plain number stands for it: ``epsilon=0.1``."""
 
@@ -57,8 +54,7 @@ class ConstantExploration(Exploration):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class DecayingExploration(Exploration):
     """share * decay^epoch."""
 
@@ -71,8 +67,7 @@ class DecayingExploration(Exploration):
 
 
 @final
-@documented
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_settings
 class EntropyExploration(Exploration):
     """share^(H / log n) for each query, H the entropy of the first choice among its n items by affinity.
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
-from rankpolicy.display import short_repr
+from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
+from rankpolicy.display import frozen_value
 from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
 from rankpolicy.gradients import exposure_gradient, gumbel, reinforce
-from rankpolicy.gradients.controls import check_rewards
+from rankpolicy.gradients.estimate import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
 from rankpolicy.objectives.value import ObjectiveValue
@@ -27,7 +27,7 @@ _IS_BIAS: dict[tuple[str, int, str, int], bool] = {}
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class FairValue:
     """Utility and disparity of a policy on some queries, and the gradient of utility minus the price of disparity."""
 
@@ -37,8 +37,6 @@ class FairValue:
     coefficients: Tensor | None = (
         None  # (query, item) derivative in the exposure of each item, where the gradient is exact
     )
-
-    __repr__ = short_repr
 
 
 _DRAWS = ReadWhen(condition='estimator is "reinforce" or "gumbel"', holds=lambda owner: owner.estimator != "exact")
@@ -84,8 +82,7 @@ class FairPolicyGradientSettings:
         check_estimator(self.estimator, self.reward, known=_ESTIMATORS)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class FairPolicyGradient(FairPolicyGradientSettings):
     """-(U - strength * D), mean over queries (Singh & Joachims 2019, eq. 1), minus ``entropy`` times the entropy of softmax(scores).
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.gradients import CONTROLS, affinity_reinforce
-from rankpolicy.gradients.controls import check_control
+from rankpolicy.gradients.estimate import check_control
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import RewardExpression, Term
 from rankpolicy.objectives.exploration import EPSILON
@@ -76,8 +76,7 @@ class HybridSettings:
         check_control(self.control, self.num_samples)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class Hybrid(HybridSettings):
     """γ L_rl + (1 - γ) L_sl (Gampa & Fujita 2019, eq. 12), affinities a = sigmoid(score).
 

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
-from rankpolicy.gradients.auto import takes_exact
-from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.estimate import GradientEstimate, check_control
+from rankpolicy.gradients.exact import takes_exact
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.types import RankPolicyError
@@ -93,8 +92,7 @@ class PolicyGradientSettings:
             check_control(self.control, self.num_samples)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class PolicyGradient(PolicyGradientSettings):
     """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
 
@@ -166,8 +164,13 @@ class PolicyGradient(PolicyGradientSettings):
         return ObjectiveValue(loss, report), slope
 
     def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> GradientEstimate:
-        if batch.reward_forms is not None and not self.draws_for(scores.shape[-1]):
-            return exact_of_forms(scores, batch.mask, batch.reward_forms, name=self.reward.name)
+        if not self.draws_for(scores.shape[-1]):
+            forms = (
+                self.reward.additive_forms(batch.labels, batch.mask)
+                if batch.reward_forms is None
+                else batch.reward_forms
+            )
+            return exact_of_forms(scores, batch.mask, forms, name=self.reward.name)
         return ESTIMATORS.named(self.estimator)(
             scores,
             batch.labels,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.declarations.arguments import as_float64
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class OffPolicyLog:
     """Rounds of a logging policy: a context, the items shown from the top, and the reward at each position.
 
@@ -48,8 +47,6 @@ class OffPolicyLog:
     propensities: NDArray[np.float64] | None = None
     marginal_propensities: NDArray[np.float64] | None = None
     list_propensities: NDArray[np.float64] | None = None
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         items, rewards = _array(self.items, np.int32), _array(self.rewards, np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rankpolicy.arrays import (
     Array,
@@ -22,7 +21,7 @@ from rankpolicy.arrays import (
     uniform,
     zeros,
 )
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, sequential_choices, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, set_scores
@@ -31,7 +30,7 @@ from rankpolicy.types import RankPolicyError
 _CELLS_AT_ONCE = 1 << 22  # samples x queries x items that exposure holds in memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Affinity:
     """P(ranking) = prod_{p <= M} (ε / (n - p + 1) + (1 - ε) a_{r(p)} / sum of the a not placed before p) (Gampa & Fujita 2019, eq. 3).
 
@@ -62,8 +61,6 @@ class Affinity:
     mask: Array  # (query, item) bool
     epsilon: float | Array = 0.1
     max_positions: int | None = None
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         set_scores(self)

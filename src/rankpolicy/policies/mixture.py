@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rankpolicy.arrays import (
@@ -21,14 +19,14 @@ from rankpolicy.arrays import (
     scatter,
     zeros,
 )
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.metrics.ranked import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
 TOLERANCE = 1e-4  # of the sum of a query's weights: float32 weights of many rankings miss 1 by this much
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Mixture:
     """P(ranking) = sum of the weights of the rankings equal to it.
 
@@ -53,8 +51,6 @@ class Mixture:
     rankings: Array  # (ranking, query, position)
     weights: Array  # (ranking, query)
     mask: Array  # (query, item) bool
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         held = alike(self.rankings, self.weights, self.mask)

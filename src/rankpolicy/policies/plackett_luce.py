@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rankpolicy.arrays import Array, Generator, alike, is_floating, namespace
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
 from rankpolicy.policies.race import exact_exposure
 from rankpolicy.types import RankPolicyError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class PlackettLuce:
     """P(ranking) = prod_p exp(s_{r(p)}) / sum_{j >= p} exp(s_{r(j)}) (Plackett 1975; Luce 1959).
 
@@ -36,8 +35,6 @@ class PlackettLuce:
 
     scores: Array  # (query, item)
     mask: Array  # (query, item) bool
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         set_scores(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,13 @@ from rankpolicy.arrays import (
     scatter,
     to_numpy,
 )
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score, ranks_of
 from rankpolicy.policies.plackett_luce import set_scores
 from rankpolicy.types import RankPolicyError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class RandomisedLists:
     """One list per query, drawn from a reordering policy, with what a log has to keep for later estimates.
 
@@ -51,8 +50,6 @@ class RandomisedLists:
     list_propensities: Array
     swaps: Array
     lengths: Array
-
-    __repr__ = short_repr
 
     def log_columns(self) -> dict[str, NDArray[np.generic]]:
         """Columns of a log, one row per shown item; with a column ``clicked`` added they are a click log of the layout "rows".
@@ -78,15 +75,13 @@ class RandomisedLists:
         return {name: np.broadcast_to(values, shape)[is_shown] for name, values in columns.items()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Reordering(ABC):
     """The base ranking, items by descending score, whose first ``depth`` items change places at random."""
 
     scores: Array  # (query, item)
     mask: Array  # (query, item) bool
     depth: int = 10
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         set_scores(self)

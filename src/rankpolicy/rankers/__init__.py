@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.linear.rank_svm import RankSVM as RankSVM
     from rankpolicy.rankers.members import RANKERS as RANKERS, ranker_class_named as ranker_class_named
     from rankpolicy.rankers.networks.bandit_rank import BanditRank as BanditRank
-    from rankpolicy.rankers.networks.deltr import DELTR as DELTR
     from rankpolicy.rankers.networks.fair_pg_rank import FairPGRank as FairPGRank
-    from rankpolicy.rankers.networks.list_net import ListNet as ListNet
+    from rankpolicy.rankers.networks.list_net import DELTR as DELTR, ListNet as ListNet
     from rankpolicy.rankers.networks.matching_cross import MatchingCross as MatchingCross
     from rankpolicy.rankers.networks.pg_rank import PGRank as PGRank
     from rankpolicy.rankers.networks.regression import Regression as Regression

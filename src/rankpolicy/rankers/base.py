@@ -24,26 +24,25 @@ from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.rankers.explained import ExplainedRanker
+from rankpolicy.rankers.explained import ExplainedRanker, ranker_html
 from rankpolicy.rankers.familiar_names import what_is_meant
 from rankpolicy.rankers.fit_inputs import (
     check_can_learn,
     check_clicks,
+    check_kind_of_data,
     checked_checkpoint,
+    matched_features,
     read_eval_sets,
     refusing_unknown_arguments,
     training_dataset,
 )
-from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps, complete
+from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import (
     Groups,
-    check_kind_of_data,
     dataset_to_rank,
     dense_blocks,
-    matched_features,
     with_groups,
 )
-from rankpolicy.rankers.notebook import ranker_html
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
 from rankpolicy.training import Callback, TrainingProgress
 from rankpolicy.training.data_parallel import current_worker
@@ -215,7 +214,7 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         # Of several sets the last one decides.
         valid_name, decisive = eval_sets.popitem() if eval_sets else (None, None)
         options = FitOptions(
-            report=report_options(progress, verbose, callbacks, settings=self._plain_settings()),
+            report=report_options(progress, verbose, callbacks, settings=self._plain_settings() if callbacks else {}),
             checkpoint=checked_checkpoint(checkpoint, resume),
             resume=resume,
             init=init,
@@ -224,8 +223,9 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         )
         interruption = options.report.interruption
         # Of workers that train one network together none may stop alone.
-        with interruption.caught() if current_worker() is None else nullcontext():
-            complete(self._fitting(train, decisive, options))
+        with interruption.caught() if current_worker.get() is None else nullcontext():
+            self._fit(train, decisive, options)
+        self._note_fit(train, options)
         self.interrupted_ = interruption.is_requested
         if self.interrupted_:
             warnings.warn(
@@ -262,19 +262,13 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         check_kind_of_data(valid, reads_texts=self._reads_texts, what=what)
         return matched_features(valid, train.num_features, train.feature_names, train.categories, what=what)
 
-    def _fitting(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
-        """The fit, step by step, on data that can be read."""
-        yield from self._training(train, valid, options)
+    def _note_fit(self, train: RankingDataset, options: FitOptions) -> None:
+        """Keep what every fitted ranker knows of its training data, and name the curves as the user does."""
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
         if options.valid_name is not None:
             self.evals_result_ = self._named_curves(options.valid_name, options.other_sets)
-
-    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
-        """Training, step by step: yields the networks to be trained and is sent the outcome; a method that trains none has ``_fit``."""
-        self._fit(train, valid, options)
-        yield from ()
 
     def _named_curves(self, decisive: str, others: Mapping[str, RankingDataset]) -> dict[str, dict[str, list[float]]]:
         """The curves by the names of the validation sets; a set that training did not follow is measured once, at the end."""
@@ -710,8 +704,9 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
             setattr(self, name, fitted.get(name))
         self._restore(files)
 
+    @abstractmethod
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
-        raise NotImplementedError
+        """Learn from data that can be read."""
 
     @abstractmethod
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:

@@ -6,26 +6,30 @@ import functools
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.matrix_or_frame import dataset_of_rows, is_frame
-from rankpolicy.declarations.arguments import as_float64, checked_path
+from rankpolicy.data.categories import with_categories
+from rankpolicy.data.dataset import HAS_QUERIES, RankingDataset
+from rankpolicy.data.formats.frames import dataset_of_rows, is_frame
+from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.rankers.familiar_names import what_is_meant
 from rankpolicy.rankers.inputs import (
     Groups,
+    check_columns,
+    checked_set_names,
     columns_to_read,
+    datasets_of_lists,
     from_click_table,
     is_click_table,
-    refuse_arrays_with_dataset,
     with_groups,
+    with_sample_weight,
 )
 from rankpolicy.types import RankPolicyError, RankPolicyTypeError, unknown_name
 
@@ -90,10 +94,12 @@ def training_dataset(
     Text in the columns ``categorical`` is read as categories. Protected groups and query weights are added where they are given.
     """
     if isinstance(X, RankingDataset):
-        refuse_arrays_with_dataset(y, qid, group)
+        if y is not None or qid is not None or group is not None:
+            raise RankPolicyError(HAS_QUERIES)
         dataset = X
     elif is_click_table(X):
-        refuse_arrays_with_dataset(y, qid, group)
+        if y is not None or qid is not None or group is not None:
+            raise RankPolicyError(HAS_QUERIES)
         dataset = from_click_table(X)
     elif y is None:
         raise RankPolicyError(
@@ -104,7 +110,7 @@ def training_dataset(
         dataset = dataset_of_rows(X, y, qid=qid, group=group, features=feature_names, categorical=categorical)
     if protected is not None:
         dataset = with_groups(dataset, protected)
-    return dataset if sample_weight is None else _with_sample_weight(dataset, sample_weight)
+    return dataset if sample_weight is None else with_sample_weight(dataset, sample_weight)
 
 
 def read_eval_sets(
@@ -127,10 +133,10 @@ def read_eval_sets(
     if valid is not None:
         datasets = [_validation_dataset(valid, y, qid, train)]
     else:
-        datasets = _datasets_of_lists(eval_set, eval_qid, eval_group, train)
+        datasets = datasets_of_lists(eval_set, eval_qid, eval_group, train)
     if eval_names is None:
         return {f"valid_{number}": dataset for number, dataset in enumerate(datasets)}
-    return dict(zip(_checked_names(eval_names, len(datasets)), datasets, strict=True))
+    return dict(zip(checked_set_names(eval_names, len(datasets)), datasets, strict=True))
 
 
 def _validation_dataset(valid: Any, y: Any, qid: Any, train: RankingDataset) -> RankingDataset:
@@ -145,101 +151,6 @@ def _validation_dataset(valid: Any, y: Any, qid: Any, train: RankingDataset) -> 
             "where y and qid are names of its columns."
         )
     return from_click_table(valid)
-
-
-def _datasets_of_lists(eval_set: Any, eval_qid: Any, eval_group: Any, train: RankingDataset) -> list[RankingDataset]:
-    """The datasets of LightGBM's lists: pairs (Xv, yv), or one bare pair, and the queries of each."""
-    if eval_set is None:
-        if eval_qid is not None or eval_group is not None:
-            raise RankPolicyError(
-                "eval_qid and eval_group are the queries of eval_set; give eval_set=[(Xv, yv)] with them."
-            )
-        return []
-    if isinstance(eval_set, tuple) and len(eval_set) == 2 and not isinstance(eval_set[0], tuple):
-        eval_set, eval_qid, eval_group = [eval_set], _as_list_of_one(eval_qid), _as_list_of_one(eval_group)
-    queries = {"qid": eval_qid, "group": eval_group}
-    lists = {name: values for name, values in queries.items() if values is not None}
-    if not all(isinstance(values, list | tuple) for values in (eval_set, *lists.values())):
-        raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")
-    if len(lists) != 1 or any(len(values) != len(eval_set) for values in lists.values()):
-        lengths = " and ".join(str(len(values)) for values in lists.values()) or "none"
-        raise RankPolicyError(
-            "give one validation set with its queries, eval_set=[(Xv, yv)] and eval_qid=[qid] or eval_group=[sizes], or every one its own: "
-            f"eval_set has {len(eval_set)} pairs, so eval_qid or eval_group must have {len(eval_set)} entries; got {lengths}."
-        )
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in eval_set):
-        raise RankPolicyError(
-            "eval_set must hold one pair of features and labels per validation set: eval_set=[(Xv, yv)]."
-        )
-    ((name, values),) = lists.items()
-    try:
-        return [
-            dataset_of_rows(
-                features,
-                labels,
-                **{name: value},
-                features=columns_to_read(features, train.feature_names, what="it"),
-                categorical=train.categories or (),
-            )
-            for (features, labels), value in zip(eval_set, values, strict=True)
-        ]
-    except RankPolicyError as error:
-        raise error.within("eval_set") from None
-
-
-def _as_list_of_one(values: Any) -> Any:
-    """The queries of a bare pair (Xv, yv), in a list if they are not yet."""
-    is_list = (
-        isinstance(values, list | tuple) and len(values) == 1 and (isinstance(values[0], str) or np.ndim(values[0]) > 0)
-    )
-    return values if values is None or is_list else [values]
-
-
-def _checked_names(eval_names: Sequence[str], num_sets: int) -> Sequence[str]:
-    is_list = isinstance(eval_names, list | tuple) and all(isinstance(name, str) for name in eval_names)
-    if not is_list or len(eval_names) != num_sets:
-        raise RankPolicyError(
-            f"eval_names must be a list of names, one for each of {num_sets} validation sets; got {eval_names!r:.80}."
-        )
-    if len(set(eval_names)) < num_sets or "training" in eval_names:
-        raise RankPolicyError(
-            f"eval_names must differ from one another and from 'training', the curves of the training data; got {list(eval_names)!r:.80}."
-        )
-    return eval_names
-
-
-def _with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> RankingDataset:
-    """The dataset with these query weights."""
-    if dataset.query_weights is not None:
-        raise RankPolicyError(
-            "sample_weight must not be given for data that has query weights already, such as weighted clicks. Leave it out."
-        )
-    weights = as_float64("sample_weight", sample_weight)
-    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
-        raise RankPolicyError(
-            f"sample_weight must be finite, 0 or more and not all 0 (all zero weights leave nothing to learn from); got {weights!r:.80}."
-        )
-    if weights.shape == (dataset.num_items,):
-        weights = _weights_of_queries(dataset.in_query_order(weights), dataset)
-    elif weights.shape != (dataset.num_queries,):
-        raise RankPolicyError(
-            f"sample_weight must have one value per query, shape ({dataset.num_queries},), or one per row, shape "
-            f"({dataset.num_items},); got {weights.shape}."
-        )
-    return replace(dataset, query_weights=weights)
-
-
-def _weights_of_queries(weights: NDArray[np.float64], dataset: RankingDataset) -> NDArray[Any]:
-    first = weights[dataset.query_offsets[:-1]]
-    differs = weights != np.repeat(first, dataset.sizes)
-    if differs.any():
-        item = int(np.flatnonzero(differs)[0])
-        query = int(dataset.query_numbers[item])
-        raise RankPolicyError(
-            f"sample_weight must be equal for all rows of a query, since whole lists are learned from; query {dataset.query_ids[query]} "
-            f"has {first[query]:g} and {weights[item]:g}. Give one weight per query."
-        )
-    return np.asarray(first)
 
 
 def check_can_learn(
@@ -270,13 +181,10 @@ def check_can_learn(
     warnings.warn(f"{problem}. Only differences between queries are learned.", stacklevel=4)
 
 
-def _some_labels_differ(dataset: RankingDataset, queries_at_once: int = 1 << 15) -> bool:
+def _some_labels_differ(dataset: RankingDataset) -> bool:
     """Whether a query has items of different labels; labels on disk are read up to the first such query."""
-    for first in range(0, dataset.num_queries, queries_at_once):
-        starts = dataset.query_offsets[first : first + queries_at_once + 1]
-        labels = dataset.labels_by_query[starts[0] : starts[-1]]
-        lowest, highest = (f.reduceat(labels, starts[:-1] - starts[0]) for f in (np.minimum, np.maximum))
-        if (lowest < highest).any():
+    for labels, starts in dataset.labels_of_queries():
+        if (np.minimum.reduceat(labels, starts) < np.maximum.reduceat(labels, starts)).any():
             return True
     return False
 
@@ -312,4 +220,66 @@ def check_loss_is_bounded(train: RankingDataset, *, loss: str, instead: str) -> 
     if len(clicked) and clicked.min() >= 1 and clicked.max() > 1:
         raise RankPolicyError(
             f"for labels above 1 {loss} is unbounded below, and the inverse propensities of single clicks are all 1 or more: {instead}."
+        )
+
+
+def matched_features(
+    dataset: RankingDataset,
+    num_features: int,
+    feature_names: Sequence[str] | None,
+    categories: Mapping[str, Sequence[str]] | None,
+    *,
+    what: str,
+    ranker: str = "fit",
+) -> RankingDataset:
+    """The data with the feature columns of the training data: by name where both sides have names, else by their number.
+
+    Columns may come in another order and beside others. Categories that the training data did not have become missing values.
+    """
+    if feature_names is not None and dataset.feature_names is not None:
+        has = {name: column for column, name in enumerate(dataset.feature_names)}
+        check_columns(list(has), feature_names, what=what)
+        if tuple(feature_names) != dataset.feature_names:
+            dataset = replace(
+                dataset,
+                features_by_query=dataset.features_by_query[:, [has[name] for name in feature_names]],
+                feature_names=tuple(feature_names),
+                categories={k: v for k, v in (dataset.categories or {}).items() if k in feature_names} or None,
+            )
+    if dataset.num_features != num_features:
+        raise RankPolicyError(
+            f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
+            f"(X has {dataset.num_features} features, but {ranker} is expecting {num_features} features as input.)",
+            python=f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}).",
+            command_line="Give a file with the same columns.",
+        )
+    trained_categories, data_categories = categories or {}, dataset.categories or {}
+    if set(trained_categories) != set(data_categories):
+        name = sorted(set(trained_categories) ^ set(data_categories))[0]
+        kinds = ("categories", "numbers") if name in trained_categories else ("numbers", "categories")
+        raise RankPolicyError(
+            f"{what} must have the columns of the training data; there, {name!r} held {kinds[0]}, here it holds {kinds[1]}. "
+            "Give it as a frame with columns of the same types."
+        )
+    return with_categories(dataset, trained_categories) if trained_categories else dataset
+
+
+def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str) -> None:
+    """Refuse data without texts if the ranker reads texts, and data without features if it reads features."""
+    if reads_texts and dataset.texts_by_query is None:
+        raise RankPolicyError(
+            f"this ranker reads texts; {what} has {dataset.num_features} features and no texts. "
+            "Pass a dataset of texts (from_texts, read_question_answering, read_click_table), a frame with columns query_text and "
+            "item_text, or use rank_texts(query, items)."
+        )
+    if not reads_texts and dataset.num_features == 0:
+        raise RankPolicyError(
+            f"this ranker reads features; {what} has none"
+            + (
+                ", only texts."
+                if dataset.texts_by_query is not None
+                else f": 0 feature(s) (shape=({dataset.num_items}, 0)) while a minimum of 1 is required."
+            ),
+            python="Choose a text model, such as model='mcan'." if dataset.texts_by_query is not None else "",
+            command_line="Choose a text model, such as --set model=mcan." if dataset.texts_by_query is not None else "",
         )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from rankpolicy.training import NetworkFit, ReportOptions, fit_networks
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
@@ -51,12 +51,19 @@ class FitOptions:
     init: Ranker | None = None  # fitted; training starts from it
     valid_name: str | None = None  # of the validation set that decides
     other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)  # validation sets that are only measured
-    shared: SharedParts = field(default_factory=SharedParts)
+    shared: SharedParts | None = None  # of several fits on the same data
 
     def refuse_checkpoint(self, reason: str) -> None:
         """Refuse a checkpoint, for a method that writes none."""
         if self.checkpoint is not None:
             raise RankPolicyError(reason, python="Leave checkpoint out.", command_line="Leave --checkpoint out.")
+
+
+@runtime_checkable
+class TrainsNetworks(Protocol):
+    """A ranker whose fit asks for the training of networks."""
+
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps: ...
 
 
 class FitError(RankPolicyError):
@@ -88,9 +95,9 @@ def fit_together(
         ranker._check_settings()
         train = ranker._readable_training_data(train, None)
         valid = None if valid is None else ranker._readable_validation_data(valid, train)
-        report = report_options(shown, None, None, settings=ranker._plain_settings())
+        report = report_options(shown, None, None, settings={})
         name = None if valid is None else "valid_0"
-        fits.append(ranker._fitting(train, valid, FitOptions(report=report, valid_name=name, shared=shared)))
+        fits.append(_steps(ranker, train, valid, FitOptions(report=report, valid_name=name, shared=shared)))
     warnings_by_fit: list[list[str]] = [[] for _ in fits]
     outcomes: dict[int, Any] = dict.fromkeys(range(len(fits)))
     while outcomes:
@@ -109,15 +116,13 @@ def fit_together(
     return [tuple(dict.fromkeys(texts)) for texts in warnings_by_fit]
 
 
-def complete(fit: FitSteps) -> None:
-    """Run a single fit to its end; its warnings are shown where they arise."""
-    outcome = None
-    while True:
-        try:
-            request = fit.send(outcome)
-        except StopIteration:
-            return
-        outcome = _outcomes({0: request})[0]
+def _steps(ranker: Ranker, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
+    """The fit of a ranker: yields the networks to be trained and is sent the outcomes; methods that train none yield nothing."""
+    if isinstance(ranker, TrainsNetworks):
+        yield from ranker._training(train, valid, options)
+    else:
+        ranker._fit(train, valid, options)
+    ranker._note_fit(train, options)
 
 
 def _outcomes(requests: dict[int, TrainingRequest]) -> dict[int, Any]:

@@ -22,7 +22,7 @@ RANKERS: Members[type[Ranker]] = Members(
         "fair-lp": "rankpolicy.rankers.post_processing.fair_lp:FairLP",
         "bandit-rank": f"{_NETWORKS}.bandit_rank:BanditRank",
         "matching-cross": f"{_NETWORKS}.matching_cross:MatchingCross",
-        "deltr": f"{_NETWORKS}.deltr:DELTR",
+        "deltr": f"{_NETWORKS}.list_net:DELTR",
         "boosted-policy": f"{_TREES}.boosted_policy:BoostedPolicy",
         "lambdamart": f"{_TREES}.lambdamart:LambdaMART",
         "boosted-regression": f"{_TREES}.boosted_regression:BoostedRegression",

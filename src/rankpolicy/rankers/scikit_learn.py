@@ -66,7 +66,7 @@ class ScikitLearnEstimator(ABC):
         settings = {name: getattr(self, name) for name in self.setting_names()}
         if deep:
             for name, value in self._nested_settings().items():
-                settings |= {f"{name}__{each}": getattr(value, each) for each in setting_names(type(value))}
+                settings |= {f"{name}__{each}": getattr(value, each) for each in setting_names(type(value))}  # type: ignore[arg-type]
         return settings
 
     def set_params(self, **settings: Any) -> Self:

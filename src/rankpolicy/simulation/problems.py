@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.models.definition import PAIR, User
 from rankpolicy.declarations.arguments import as_float64, as_whole_numbers, checked_kinds, seeded, whole_number
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.simulation.users import cascade_user, dcm_user, reward_of
 from rankpolicy.types import RankPolicyError
 
 MOST_ENUMERATED = 50_000  # lists, in the search for the best one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class Phase:
     """A period of a simulation, which lasts until the next one starts.
 
@@ -37,10 +37,8 @@ class Phase:
     user: User
     available: NDArray[np.int64]
 
-    __repr__ = short_repr
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class Problem:
     """What bandits are simulated against: a user who may change, and items that may come and go.
 
@@ -57,8 +55,6 @@ class Problem:
     phases: tuple[Phase, ...]
     cutoff: int
     name: str = ""
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         users = [phase.user for phase in self.phases]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.declarations.arguments import checked_kinds
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.executors import Executor
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
@@ -23,7 +22,7 @@ OUT_OF_ORDER = "dcm, v out of order"
 USERS = ("cascade", "dcm", OUT_OF_ORDER, "pbm", "ubm", "ccm", "dbn", "sdbn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class RobustnessMatrix:
     """Regret of every bandit with every kind of user.
 
@@ -46,8 +45,6 @@ class RobustnessMatrix:
     regrets: NDArray[np.float64]
     random_regrets: NDArray[np.float64]
     num_steps: int
-
-    __repr__ = short_repr
 
     def shares(self) -> NDArray[np.float64]:
         """Regret as a share of that of random lists (bandit, user): 0 shows the best list from the start, 1 has learned nothing."""

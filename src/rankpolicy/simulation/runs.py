@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,12 +13,11 @@ from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.declarations.arguments import as_whole_numbers, checked_kinds, whole_number
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.executors import Executor, opened
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
-from rankpolicy.simulation.reference import run_step_by_step
-from rankpolicy.simulation.users import draw_clicks
+from rankpolicy.simulation.users import draw_clicks, reward_of
 from rankpolicy.types import RankPolicyError, unknown_name
 
 MakeBandit = Callable[..., Bandit]  # called with num_items, cutoff and random_state
@@ -27,7 +25,7 @@ ReportRun = Callable[[str, int, float], None]  # name of a bandit, runs done, me
 LARGEST_SEED = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class Simulation:
     """Regret of bandits: expected reward of the best list minus that of the shown list, summed over steps.
 
@@ -44,8 +42,6 @@ class Simulation:
     problems: tuple[Problem, ...]
     steps: NDArray[np.int64]
     regrets: dict[str, NDArray[np.float64]]
-
-    __repr__ = short_repr
 
     @checked_kinds
     def mean(self, bandit: str) -> NDArray[np.float64]:
@@ -277,3 +273,29 @@ class _Run:
         return run_step_by_step(
             bandit, self.problem, steps=self.steps, draw=draw, free_observations=self.free_observations
         )
+
+
+DrawClicks = Callable[[User, NDArray[np.int64]], NDArray[np.int8]]
+
+
+def run_step_by_step(
+    bandit: Bandit, problem: Problem, *, steps: NDArray[np.int64], draw: DrawClicks, free_observations: bool
+) -> NDArray[np.float64]:
+    """Regret (step,) at the given steps; ``draw`` returns a user's clicks on a list."""
+    first, best = problem.phases[0], problem.best_rewards()
+    if free_observations:
+        for item in first.available:
+            ranking = np.array([item])
+            bandit.program().learn(bandit.memory, ranking, draw(first.user, ranking), 1.0)
+    regrets: list[float] = []
+    total, phase = 0.0, -1
+    for step in range(1, int(steps[-1]) + 1):
+        if phase + 1 < len(problem.phases) and problem.phases[phase + 1].start <= step:
+            phase += 1
+        now = problem.phases[phase]
+        ranking = bandit.rank(now.available)
+        bandit.learn(ranking, draw(now.user, ranking))
+        total += best[phase] - reward_of(now.user, ranking)
+        if step == steps[len(regrets)]:
+            regrets.append(total)
+    return np.array(regrets)

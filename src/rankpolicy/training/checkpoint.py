@@ -132,6 +132,7 @@ def _read_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
         state.network.load_state_dict(_under("network.", tensors))
         state.best_score, state.best_epoch = float(numbers["best_score"]), int(numbers["best_epoch"])
         state.reports, state.parts = list(numbers["reports"]), dict(numbers["parts"])
+        state.epoch = len(state.reports)
         state.scores = list(numbers["scores"])
         state.other_scores = {name: list(scores) for name, scores in dict(numbers.get("other_scores", {})).items()}
         slots: dict[int, dict[str, Any]] = {}

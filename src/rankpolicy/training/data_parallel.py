@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 
@@ -54,17 +55,8 @@ class LostWorkerError(RankPolicyError):
     """Another worker ended, for a reason that it knows."""
 
 
-_current: Worker | None = None
-
-
-def current_worker() -> Worker | None:
-    """This worker, within ``data_parallel``; None elsewhere and where there is only one."""
-    return _current
-
-
-def is_first_worker() -> bool:
-    """Whether this process writes checkpoints and results: the first worker, or a process without others."""
-    return _current is None or _current.is_first
+# This worker, within ``data_parallel``; None elsewhere and where there is only one.
+current_worker: ContextVar[Worker | None] = ContextVar("current_worker", default=None)
 
 
 def current_num_workers() -> int:
@@ -84,24 +76,29 @@ def data_parallel() -> Iterator[Worker]:
     ...     (worker.rank, worker.num_workers)
     (0, 1)
     """
-    global _current
     num_workers = current_num_workers()
     rank, is_restarted = int(os.environ.get("RANK", "0")), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     worker = Worker(rank, num_workers, is_restarted)
-    if num_workers == 1 or _current is not None:
-        yield _current or worker
+    if num_workers == 1 or current_worker.get() is not None:
+        yield current_worker.get() or worker
         return
-    if distributed.is_initialized():  # by Ray Train, which also ends it
-        _current = worker
-        try:
-            yield worker
-        finally:
-            _current = None
-        return
-    local_rank = int(os.environ.get("LOCAL_RANK", rank))
-    uses_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= int(
-        os.environ.get("LOCAL_WORLD_SIZE", num_workers)
-    )
+    is_ours = not distributed.is_initialized()  # else by Ray Train, which also ends it
+    if is_ours:
+        _join(worker)
+    token = current_worker.set(worker)
+    try:
+        yield worker
+    finally:
+        current_worker.reset(token)
+        if is_ours:
+            distributed.destroy_process_group()
+
+
+def _join(worker: Worker) -> None:
+    """Meet the other workers."""
+    local_rank = int(os.environ.get("LOCAL_RANK", worker.rank))
+    num_here = int(os.environ.get("LOCAL_WORLD_SIZE", worker.num_workers))
+    uses_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= num_here
     if uses_gpus:
         torch.cuda.set_device(local_rank)
     file = os.environ.get(RENDEZVOUS)
@@ -109,21 +106,15 @@ def data_parallel() -> Iterator[Worker]:
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if uses_gpus else "gloo",
             init_method="env://" if file is None else f"file://{file}",
-            rank=rank,
-            world_size=num_workers,
+            rank=worker.rank,
+            world_size=worker.num_workers,
             timeout=_PATIENCE,
         )
     except (RuntimeError, ValueError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise RankPolicyError(
-            f"worker {rank} of {num_workers} found no others ({first}). Start it with torchrun."
+            f"worker {worker.rank} of {worker.num_workers} found no others ({first}). Start it with torchrun."
         ) from None
-    _current = worker
-    try:
-        yield worker
-    finally:
-        _current = None
-        distributed.destroy_process_group()
 
 
 def for_this_worker(fit: NetworkFit) -> NetworkFit:
@@ -143,9 +134,10 @@ class _ShardedTensors(RaggedTensors):
     """Training data whose batches are this worker's parts of the batches."""
 
     def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
-        assert _current is not None
+        worker = current_worker.get()
+        assert worker is not None
         assert generator is not None
-        rank, num_workers = _current.rank, _current.num_workers
+        rank, num_workers = worker.rank, worker.num_workers
         order = torch.randperm(len(self.offsets) - 1, generator=generator, device=generator.device).cpu().numpy()
         # Dropout and sampled rankings of this epoch come from a stream of this worker; the common stream goes on where it was.
         common = generator.get_state()

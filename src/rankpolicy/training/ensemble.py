@@ -68,7 +68,7 @@ def fit_networks(fits: Sequence[NetworkFit]) -> list[TrainingState]:
     fits
         The networks to train; each has its own generator.
     """
-    if current_worker() is not None:
+    if current_worker.get() is not None:
         fits = [for_this_worker(fit) for fit in fits]
     states: dict[int, TrainingState] = {}
     for indices in ensembles_of(fits):
@@ -87,7 +87,7 @@ def fit_networks(fits: Sequence[NetworkFit]) -> list[TrainingState]:
 
 def stays_on_device(fit: NetworkFit) -> bool:
     """Whether batches are cut on the device of the data: on a GPU, where the host would take longer than the step."""
-    return fit.generator.device.type == "cuda" and current_worker() is None
+    return fit.generator.device.type == "cuda" and current_worker.get() is None
 
 
 def _is_stack_on_device(fit: NetworkFit) -> bool:
@@ -96,7 +96,7 @@ def _is_stack_on_device(fit: NetworkFit) -> bool:
 
 def ensembles_of(fits: Sequence[NetworkFit]) -> list[list[int]]:
     """The indices of networks that are trained together: groups of equal size, one after the other, of equal data and seeds."""
-    if len(fits) == 1 or current_worker() is not None:  # workers share every batch, one network after the other
+    if len(fits) == 1 or current_worker.get() is not None:  # workers share every batch, one network after the other
         return [[index] for index in range(len(fits))]
     similar: list[list[int]] = []
     for index, fit in enumerate(fits):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.value import can_merge, merged
 from rankpolicy.training.lbfgs import Search, Vector, lbfgs
@@ -19,7 +19,7 @@ from rankpolicy.types import RankPolicyError
 _MOST_CELLS = 1 << 20  # of the queries of all policies that are evaluated at once
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class FullBatchFit:
     """A linear model to train, and all that it needs: it maximises the report minus weight_decay / 2 times the sum of squared weights.
 
@@ -31,8 +31,6 @@ class FullBatchFit:
     objective: FairPolicyGradient
     max_iterations: int = 200
     weight_decay: float = 0.0
-
-    __repr__ = short_repr
 
 
 def fit_full_batches(fits: Sequence[FullBatchFit]) -> list[list[float]]:

@@ -19,7 +19,6 @@ from rankpolicy.training.cuda_graph import GraphedNetwork
 from rankpolicy.training.data_parallel import (
     current_worker,
     decided_by_first,
-    is_first_worker,
     sum_gradients,
     sum_over_workers,
 )
@@ -70,7 +69,7 @@ def train_epoch(fit: NetworkFit, state: TrainingState, batches: Iterable[Batch])
     """Take a step on each batch."""
     fit.network.train()
     objective = objective_of_epoch(fit.objective, state)
-    sums, num_queries, worker = EpochSums(), 0, current_worker()
+    sums, num_queries, worker = EpochSums(), 0, current_worker.get()
     for batch in batches:
         scores = member_scores(fit.network, batch.features)  # (member, item)
         # Each member of an Average sees rankings of its own, as if the batch had more queries.
@@ -94,6 +93,7 @@ def train_epoch(fit: NetworkFit, state: TrainingState, batches: Iterable[Batch])
 
 def end_epoch(fit: NetworkFit, state: TrainingState, report: float, part_means: Mapping[str, float]) -> bool:
     """Record an epoch, validate, write the checkpoint, and tell the caller of the fit; returns whether training is finished."""
+    state.epoch += 1
     state.reports.append(report)
     for name, mean in part_means.items():
         state.parts.setdefault(name, []).append(mean)
@@ -108,10 +108,11 @@ def end_epoch(fit: NetworkFit, state: TrainingState, report: float, part_means: 
     for name, validation in fit.other_validations.items():
         state.other_scores.setdefault(name, []).append(_validation_score(state.network, validation))
         latest[f"{name} {validation.name}"] = state.other_scores[name][-1]
-    if fit.checkpoint is not None and is_first_worker():
+    worker = current_worker.get()
+    if fit.checkpoint is not None and (worker is None or worker.is_first):
         write_checkpoint(fit, state)
     is_stopped = fit.report_epoch is not None and bool(fit.report_epoch(state.epoch, latest))
-    if current_worker() is not None:
+    if worker is not None:
         is_stopped = decided_by_first(is_stopped)
     return is_stopped or has_run_its_epochs(fit, state)
 
@@ -194,7 +195,7 @@ class EpochSums:
 
     def means(self, num_queries: int) -> list[EpochMeans]:
         """The means of each policy."""
-        if current_worker() is not None:
+        if current_worker.get() is not None:
             sum_over_workers(list(self._sums.values()))
         totals = torch.stack([total.reshape(-1) for name, total in self._sums.items() if name != _LOSS])
         names = [name for name in self._sums if name not in (_LOSS, _REPORT)]
@@ -207,7 +208,7 @@ def single_thread_if_small(fits: Sequence[NetworkFit]) -> Iterator[None]:
     """Use one torch thread for small matrices, which are done before a second thread has started."""
     before = torch.get_num_threads()
     train = fits[0].train
-    num_parameters = sum(parameter.numel() for fit in fits for parameter in fit.network.parameters())
+    num_parameters = sum(sum(map(Tensor.numel, fit.network.parameters())) for fit in fits)
     items_per_batch = len(train.labels) / (len(train.offsets) - 1) * fits[0].settings.batch_queries
     if num_parameters < _FEW_PARAMETERS and num_parameters * items_per_batch < _FEW_PRODUCTS:
         torch.set_num_threads(1)

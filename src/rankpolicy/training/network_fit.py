@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.rows import NetworkRows
-from rankpolicy.declarations.settings import check_settings, documented, seed_setting, setting
+from rankpolicy.declarations.settings import check_settings, seed_setting, setting, settings_class
 from rankpolicy.display import short_repr
 from rankpolicy.objectives.value import Objective
 from rankpolicy.types import RankPolicyError
@@ -24,8 +24,7 @@ ScoreValidation = Callable[[Tensor], float]
 ReportEpoch = Callable[[int, dict[str, float]], bool | None]
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class TrainingSettings:
     """How a network is trained: by AdamW on shuffled batches of queries, stopped by the score on validation data.
 
@@ -88,6 +87,8 @@ class TrainingState:
         Weights of the epoch with the best validation score; empty without validation.
     last_weights
         Weights of the last epoch of a network that others have outlasted; empty where the network has them.
+    epoch
+        How many epochs are done.
     best_score
         The best validation score.
     best_epoch
@@ -107,6 +108,7 @@ class TrainingState:
     generator: torch.Generator
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     last_weights: dict[str, Tensor] = field(default_factory=dict)
+    epoch: int = 0
     best_score: float = -math.inf
     best_epoch: int = 0
     reports: list[float] = field(default_factory=list)
@@ -115,11 +117,6 @@ class TrainingState:
     other_scores: dict[str, list[float]] = field(default_factory=dict)
 
     __repr__ = short_repr
-
-    @property
-    def epoch(self) -> int:
-        """How many epochs are done."""
-        return len(self.reports)
 
 
 @dataclass(frozen=True, slots=True)

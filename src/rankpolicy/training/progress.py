@@ -49,7 +49,7 @@ class ReportOptions:
 
     def is_over(self) -> bool:
         """Whether a callback or Ctrl-C wants the epoch to end."""
-        return self.interruption.is_requested or any(callback.is_over() for callback in self.callbacks)
+        return self.interruption.is_requested or any(map(Callback.is_over, self.callbacks))
 
 
 def report_options(
@@ -102,14 +102,16 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s", _line(state))
             options.interruption.num_finished = epoch
+            wants_to_stop = False
             try:
-                wants_to_stop = [callback.on_iteration(state) is True for callback in options.callbacks]
+                for callback in options.callbacks:  # all of them are told
+                    wants_to_stop |= callback.on_iteration(state) is True
             except KeyboardInterrupt:
                 if not options.interruption.is_caught:
                     raise
                 options.interruption.request()
                 return True
-            return options.interruption.is_requested or any(wants_to_stop)
+            return options.interruption.is_requested or wants_to_stop
 
         try:
             for callback in options.callbacks:
@@ -145,7 +147,7 @@ def _lines(options: ReportOptions) -> Iterator[_Show]:
             write(_line(state))
 
     yield show
-    if latest is not None:
+    if latest is not None and (num_lines or options.progress or logger.isEnabledFor(logging.INFO)):
         done = f"{_line(latest)}  done in {time.monotonic() - start:.1f} s"
         if num_lines or options.progress:
             write(done)

@@ -14,7 +14,7 @@ from rankpolicy.clicks import (
     one_click_each,
     weighted_by_propensity,
 )
-from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.list_columns import Shown
 
 PROPENSITIES = np.array([1.0, 0.5, 0.25])
 # Rows in another order than the names, so that nothing matches by accident.

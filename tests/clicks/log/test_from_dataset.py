@@ -5,8 +5,7 @@ import polars
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.clicks.log.from_dataset import click_log_of
-from rankpolicy.clicks.log.log_files import read_click_log
+from rankpolicy.clicks.log.log_files import click_log_of, read_click_log
 from rankpolicy.data import from_arrays, from_click_table
 from rankpolicy.types import RankPolicyError
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import fit_click_model, log_from_lists, make_click_log, make_click_model
-from rankpolicy.clicks.models.prior import empirical_prior
+from rankpolicy.clicks.models.fit_settings import empirical_prior
 from rankpolicy.types import RankPolicyError
 from tests.clicks.log.logs import random_log
 

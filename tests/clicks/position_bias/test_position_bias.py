@@ -15,8 +15,8 @@ from rankpolicy.clicks import (
     read_click_log,
 )
 from rankpolicy.clicks.log.log_pairs import PairCounts
-from rankpolicy.clicks.position_bias.em import alternating_start, em_step, regression_step
 from rankpolicy.clicks.position_bias.harvest import adjacent_curve, bradley_terry_curve, harvested_together
+from rankpolicy.clicks.position_bias.model_based import alternating_start, em_step, regression_step
 from rankpolicy.clicks.position_bias.randomised import feature_weights
 from rankpolicy.types import RankPolicyError
 

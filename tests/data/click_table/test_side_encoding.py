@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.click_table.list_columns import SideColumns
 from rankpolicy.data.click_table.side_encoding import SideEncoding
 from rankpolicy.types import RankPolicyError
 

@@ -8,8 +8,7 @@ import pytest
 
 from rankpolicy import RankPolicyError
 from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
-from rankpolicy.data.sets.german_credit import read_german_credit
-from rankpolicy.data.sets.german_credit_file import read_people
+from rankpolicy.data.sets.german_credit import read_german_credit, read_people
 
 PERSON = "A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1"
 

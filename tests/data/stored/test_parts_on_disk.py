@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankpolicy.data import dataset, from_arrays, rows_of_queries, split_queries, write_parquet
+from rankpolicy.data import dataset, from_arrays, split_queries, write_parquet
 from rankpolicy.data.sets.ranking import make_ranking
 from rankpolicy.data.stored import features, pages, parquet
 from rankpolicy.data.stored.parquet import scan_parquet
@@ -37,7 +37,7 @@ def on_disk(monkeypatch):
     for module, name in (
         (pages, "_FEW_NUMBERS"),
         (pages, "_NUMBERS_AT_ONCE"),
-        (rows_of_queries, "_ROWS_AT_ONCE"),
+        (pages, "_ROWS_AT_ONCE"),
         (dataset, "_QUERIES_AT_ONCE"),
         (features, "_SCATTERED_ROWS"),
     ):
@@ -112,7 +112,7 @@ def test_no_number_per_row_is_held_in_memory(tmp_path, monkeypatch):
     for module, name in (
         (pages, "_FEW_NUMBERS"),
         (pages, "_NUMBERS_AT_ONCE"),
-        (rows_of_queries, "_ROWS_AT_ONCE"),
+        (pages, "_ROWS_AT_ONCE"),
         (dataset, "_QUERIES_AT_ONCE"),
         (parquet, "_BLOCK_ROWS"),
         (features, "_BLOCK_ROWS"),

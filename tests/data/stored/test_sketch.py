@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankpolicy.data.stored.sketch import QuantileSketch
+from rankpolicy.data.stored.codebook import QuantileSketch
 
 
 @pytest.mark.parametrize("shape", ["normal", "long tail", "sorted"])

@@ -8,9 +8,8 @@ from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.rows import ScaledRows
 from rankpolicy.data.scaling import SCALINGS, fit_scaling
 from rankpolicy.data.stored import codebook, features
-from rankpolicy.data.stored.codebook import BinMeans, Cuts
+from rankpolicy.data.stored.codebook import BinMeans, Cuts, QuantileSketch
 from rankpolicy.data.stored.features import CodeTable, StoredFeatures
-from rankpolicy.data.stored.sketch import QuantileSketch
 from rankpolicy.types import RankPolicyError
 
 torch = pytest.importorskip("torch")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.data import HashingVocabulary, from_texts, tokenize
-from rankpolicy.data.click_table.shown import Shown
-from rankpolicy.data.texts import users_of_tokens
+from rankpolicy.data.click_table.list_columns import Shown
+from rankpolicy.data.texts import hashing_vocabulary
 from rankpolicy.types import RankPolicyError
 
 
@@ -40,7 +40,7 @@ def test_the_word_and_the_n_gram_of_the_same_letters_are_two_tokens():
 
 @pytest.mark.parametrize("cells", [1, 7, 4_000_000])
 def test_counts_are_those_of_sets_of_users(cells, monkeypatch):
-    monkeypatch.setattr(users_of_tokens, "_PAIRS_PER_BLOCK", cells)
+    monkeypatch.setattr(hashing_vocabulary, "_PAIRS_PER_BLOCK", cells)
     random = np.random.default_rng(0)
     words = np.array(["tea", "pot", "bread", "cup", "milk", "teapot", "x", "mug"])
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.click_table.shown import Shown
-from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.click_table.list_columns import Shown, SideColumns
 from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.formats.dataset_files import read_dataset
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from rankpolicy.gradients import gumbel_of_draws
-from rankpolicy.gradients.cascade import cascade_form
-from rankpolicy.gradients.gumbel import gumbel_exposure_of_draws
+from rankpolicy.gradients.gumbel import cascade_form, gumbel_exposure_of_draws
 from rankpolicy.kernels.plackett_luce.gumbel import Cascade, gumbel_exposures, gumbel_queries
 from rankpolicy.metrics import parse_metric
 from tests.kernels.plackett_luce.test_pl_rank_kernel import random_queries, with_padding_last

@@ -18,7 +18,7 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import gumbel, metrics, pl_rank, race, race_in_registers
+from rankpolicy.kernels.triton import gumbel, pl_rank, race, race_in_registers
 from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
@@ -54,7 +54,6 @@ NUMBERS |= {"pairs": "*i64"}
 assert cubin(gumbel.gumbel_kernel, ITEMS=32, POSITIONS=16)
 assert cubin(pl_rank.pl_rank_kernel, ITEMS=32, POSITIONS=16)
 NUMBERS |= {"pairs": "*i32"}
-assert cubin(metrics.metrics_kernel, LINEAR=False, HAS_NDCG=True, ITEMS=32, POSITIONS=16)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
 assert cubin(reinforce.advantage_kernel, CONTROL=0, SAMPLES=16)
 assert cubin(reinforce.gradient_kernel, ITEMS=128)

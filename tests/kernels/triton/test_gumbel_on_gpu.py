@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from rankpolicy.gradients.cascade import cascade_form
-from rankpolicy.gradients.gumbel import gumbel_of_draws
+from rankpolicy.gradients.gumbel import cascade_form, gumbel_of_draws
 from rankpolicy.kernels.triton.gumbel import gumbel
 from rankpolicy.metrics import parse_metric
 from tests.kernels.triton.test_reinforce_on_gpu import batch

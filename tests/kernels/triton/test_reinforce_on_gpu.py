@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from rankpolicy.gradients import exact
-from rankpolicy.gradients.controls import CONTROLS
+from rankpolicy.gradients.estimate import CONTROLS
 from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
 from rankpolicy.kernels.triton.reinforce import exponential_draws, reinforce
 from rankpolicy.metrics import parse_metric, term_table

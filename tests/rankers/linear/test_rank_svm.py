@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.kernels.plackett_luce.hinge_pairs import active_pairs
+from rankpolicy.kernels.plackett_luce.item_pairs import active_pairs
 from rankpolicy.rankers.linear.rank_svm import PairLoss, minimize_pair_loss
 
 DATA = rp.make_web_search(40, random_state=3)

@@ -5,7 +5,7 @@ import torch
 import rankpolicy as rp
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.objectives import DELTRLoss, ListNetCrossEntropy
-from rankpolicy.rankers.networks.deltr import DELTR
+from rankpolicy.rankers.networks.list_net import DELTR
 
 TRAIN = rp.data.make_fair_synthetic(40, random_state=0)
 SETTINGS = {"scaling": "none", "epochs": 40, "learning_rate": 0.05}

@@ -9,7 +9,7 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.clicks import dataset_from_clicks, log_from_lists, weighted_by_propensity
 from rankpolicy.data.arrays import concatenate
-from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.list_columns import Shown
 from rankpolicy.rankers import RANKERS
 from tests.contracts.test_rankers import new_ranker
 

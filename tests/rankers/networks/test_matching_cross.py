@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.click_table.shown import Shown
-from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.click_table.list_columns import Shown, SideColumns
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.rankers.networks.matching_cross import LOSSES, MatchingCross

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from itertools import chain
 from typing import Any, ClassVar, final
 
@@ -13,21 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.bandit import Bandit, checked_log
 from rankpolicy.bandits.files import SavedBandit, generator_from_words, generator_words
 from rankpolicy.bandits.members import BANDITS
-from rankpolicy.bandits.per_query.inputs import (
+from rankpolicy.bandits.per_query.key_counts import KeyCounts
+from rankpolicy.bandits.per_query.keys import (
+    Keys,
+    KnownTexts,
+    as_names,
     check_distinct,
     check_ends,
     checked_names,
     flat_marks,
     flat_rows,
     is_item,
+    keys_of,
     quick_list,
     quick_marks,
     text_array,
+    text_key,
 )
-from rankpolicy.bandits.per_query.key_counts import KeyCounts
-from rankpolicy.bandits.per_query.keys import Keys, KnownTexts, as_names, keys_of, text_key
 from rankpolicy.declarations.arguments import as_array, whole_number
-from rankpolicy.declarations.settings import check_settings, documented, plain, seed_setting, setting
+from rankpolicy.declarations.settings import check_settings, plain, seed_setting, setting, settings_class
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -36,8 +40,7 @@ LISTS_AT_ONCE = 4096  # whose keys are in memory at the same time while a log is
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class QueryBandit(SavedBandit):
     """A bandit for every query, each with its own items and steps, in one table of 16 bytes per (query, item) pair and free slot.
 

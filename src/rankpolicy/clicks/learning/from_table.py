@@ -38,7 +38,7 @@ def weighted_by_propensity(
         The largest weight. None (the default) clips nothing; clipping lowers variance and adds bias.
 
     >>> from rankpolicy.data.arrays import from_arrays
-    >>> from rankpolicy.data.click_table.shown import Shown
+    >>> from rankpolicy.data.click_table.list_columns import Shown
     >>> lists = replace(from_arrays([[0.1], [0.2], [0.3]], [0, 1, 1], group=[2, 1]), shown_by_query=Shown(ranks=np.array([1, 2, 1])))
     >>> train = weighted_by_propensity(lists, np.array([1.0, 0.25]))
     >>> train, train.query_weights

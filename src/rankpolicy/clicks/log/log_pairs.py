@@ -236,7 +236,7 @@ def _weighted_counts(
     codes: NDArray[np.int32], rows: NDArray[np.int32], weights: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
     if HAS_NUMBA:
-        from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
+        from rankpolicy.kernels.clicks.expectation import weighted_counts_of_rows
 
         totals: NDArray[np.float64] = weighted_counts_of_rows(codes, rows, weights, size)
         return totals

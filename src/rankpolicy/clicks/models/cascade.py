@@ -90,7 +90,7 @@ class CascadeModel(ClickModel):
     @classmethod
     def expect_compiled(cls, parameters: Parameters, summary: ListCounts) -> Expectation:
         """The same from the counts down to the last clicks, which need no parameters, and the chain below them."""
-        from rankpolicy.kernels.clicks.cascade import examine_lists
+        from rankpolicy.kernels.clicks.expectation import examine_lists
 
         attraction, after_skip = parameters["attraction"], cls.after_skip(parameters)
         # In full length: the kernel reads one entry per move, also where a member has one value for all of them.

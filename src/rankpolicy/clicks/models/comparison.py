@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.models.click_model import ClickModel, Perplexity
 from rankpolicy.clicks.models.fit import ReportIteration, fit_with_settings
-from rankpolicy.clicks.models.fit_settings import ClickFitSettings, settings_by_model
-from rankpolicy.clicks.models.prior import PriorChoice
+from rankpolicy.clicks.models.fit_settings import ClickFitSettings, PriorChoice, settings_by_model
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened

@@ -1,4 +1,7 @@
-"""The dynamic Bayesian network and its simplified form (Chapelle & Zhang 2009)."""
+"""The dynamic Bayesian network and its simplified form (Chapelle & Zhang 2009).
+
+The click chain model (Guo et al. 2009).
+"""
 
 from __future__ import annotations
 
@@ -94,3 +97,45 @@ class SimplifiedDBN(DynamicBayesian):
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfied = weighted_counts(moves.pairs, moves.counts * (1 - moves.went_on), num_pairs + 1)
         return {"satisfaction": satisfied}, {"satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickChain(CascadeModel):
+    """How likely a user goes on after a click depends on how good the item was. With a = attraction and continuation = (tau_1, tau_2,
+    tau_3): after_skip = tau_1, after_click = tau_2 (1 - a) + tau_3 a.
+
+    Exact EM reads after_click as one more trial of a: after a click the item turns out good with probability a, and the user goes on
+    with tau_3, otherwise with tau_2. So what follows a click also informs attraction.
+    """
+
+    name: ClassVar[str] = "ccm"
+    title: ClassVar[str] = "click chain model"
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "continuation": (3,)}
+
+    @classmethod
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        attraction, (_, tau_2, tau_3) = parameters["attraction"][pairs], parameters["continuation"]
+        result: Floats = tau_2 * (1 - attraction) + tau_3 * attraction
+        return result
+
+    @classmethod
+    def after_skip(cls, parameters: Parameters) -> float:
+        return float(parameters["continuation"][0])
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
+        attraction, tau_3 = parameters["attraction"][moves.pairs], parameters["continuation"][2]
+        on = cls.after_click(parameters, moves.pairs, moves.positions)
+        good_and_on = moves.counts * moves.went_on * ratio(attraction * tau_3, on)
+        good_and_stopped = moves.counts * (1 - moves.went_on) * ratio(attraction * (1 - tau_3), 1 - on)
+        good, bad = good_and_on + good_and_stopped, moves.counts - good_and_on - good_and_stopped
+        bad_and_on = moves.counts * moves.went_on - good_and_on
+        successes = {
+            "attraction": weighted_counts(moves.pairs, good, num_pairs + 1),
+            "continuation": np.array([moves.skips_gone_on, bad_and_on.sum(), good_and_on.sum()]),
+        }
+        trials = {
+            "attraction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1),
+            "continuation": np.array([moves.skips, bad.sum(), good.sum()]),
+        }
+        return successes, trials

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.declarations.arguments import as_float64, as_whole_numbers
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class ModelDefinition(ABC):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class User:
     """A user who clicks as a click model describes, with the parameters of one query. Items are numbered 0, 1, ...
 
@@ -239,8 +239,6 @@ class User:
     kind: str
     num_items: int
     parameters: Mapping[str, Floats]
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         axes = CLICK_MODELS.named(self.kind).axes

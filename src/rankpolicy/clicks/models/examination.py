@@ -90,7 +90,7 @@ class ExaminationModel(ClickModel):
 
     @classmethod
     def expect_compiled(cls, parameters: Parameters, summary: Cells) -> Expectation:
-        from rankpolicy.kernels.clicks.examination import examination_counts
+        from rankpolicy.kernels.clicks.expectation import examination_counts
 
         shape = parameters["examination"].shape
         clicks, examined, examined_by_slot, shown_by_slot, log_likelihood = examination_counts(

@@ -13,9 +13,8 @@ from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.log_pairs import LogView, pairs_of
 from rankpolicy.clicks.models.click_model import ClickModel, needs_sessions_text
 from rankpolicy.clicks.models.definition import Expectation, Parameters
-from rankpolicy.clicks.models.fit_settings import ClickFitSettings
-from rankpolicy.clicks.models.members import CLICK_MODELS
-from rankpolicy.clicks.models.prior import (
+from rankpolicy.clicks.models.fit_settings import (
+    ClickFitSettings,
     Prior,
     PriorChoice,
     empirical_prior,
@@ -23,6 +22,7 @@ from rankpolicy.clicks.models.prior import (
     log_prior,
     posterior_mean,
 )
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.shards import ExpectStep, e_step
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.executors import Executor, opened

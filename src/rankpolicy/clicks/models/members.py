@@ -21,7 +21,7 @@ CLICK_MODELS: Members[type[ClickModel]] = Members(
         "pbm": f"{_MODELS}.examination:PositionBased",
         "cm": f"{_MODELS}.cascade:Cascade",
         "dcm": f"{_MODELS}.cascade:DependentClick",
-        "ccm": f"{_MODELS}.ccm:ClickChain",
+        "ccm": f"{_MODELS}.dbn:ClickChain",
         "sdbn": f"{_MODELS}.dbn:SimplifiedDBN",
         "dbn": f"{_MODELS}.dbn:DynamicBayesian",
         "ubm": f"{_MODELS}.examination:UserBrowsing",

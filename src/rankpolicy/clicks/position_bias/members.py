@@ -21,8 +21,8 @@ POSITION_BIAS_METHODS: Members[PositionBiasMethod] = Members(
         "pivot": f"{_PLACE}.harvest:PIVOT",
         "adjacent": f"{_PLACE}.harvest:ADJACENT",
         "all-pairs": f"{_PLACE}.harvest:ALL_PAIRS",
-        "em": f"{_PLACE}.em:REGRESSION_EM",
-        "dual": f"{_PLACE}.dual:DUAL_LEARNING",
-        "click-model": f"{_PLACE}.by_click_model:CLICK_MODEL_EXAMINATION",
+        "em": f"{_PLACE}.model_based:REGRESSION_EM",
+        "dual": f"{_PLACE}.model_based:DUAL_LEARNING",
+        "click-model": f"{_PLACE}.model_based:CLICK_MODEL_EXAMINATION",
     },
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.click_table.side_columns import MISSING_CATEGORY, SideColumns
+from rankpolicy.data.click_table.list_columns import MISSING_CATEGORY, SideColumns
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rankpolicy.data.click_table.side_columns import MISSING_CATEGORY, SideColumns
+from rankpolicy.data.click_table.list_columns import MISSING_CATEGORY, SideColumns
 from rankpolicy.data.texts.text_pairs import SideTensors
 from rankpolicy.types import RankPolicyError
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.click_table.columns import FEATURE, ClickColumns, as_polars, inferred_kinds
-from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.list_columns import Shown
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.table_files import is_parquet, table_columns, table_frame
 from rankpolicy.data.texts.texts import Texts

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
+from rankpolicy.kernels.codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
 from rankpolicy.types import RankPolicyError
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.formats.letor_lines import Line, Lines, parse_into, parse_line
 from rankpolicy.kernels import HAS_NUMBA
-from rankpolicy.kernels.letor_codes import ITEM, NOT_UNDERSTOOD
+from rankpolicy.kernels.codes import ITEM, NOT_UNDERSTOOD
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

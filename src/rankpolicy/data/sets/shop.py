@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rankpolicy.declarations.arguments import checked_kinds, seeded
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.types import RankPolicyError
 
 KINDS = ("mug", "teapot", "lamp", "chair", "shelf", "rug", "clock", "vase")
@@ -21,7 +20,7 @@ _NUM_RANKERS = 4  # the search has several, so that a product is seen at several
 Columns = dict[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class Shop:
     """Three tables, each as columns by name.
 
@@ -38,8 +37,6 @@ class Shop:
     judgements: Columns
     sessions: Columns
     clicks: Columns
-
-    __repr__ = short_repr
 
 
 @checked_kinds

@@ -150,7 +150,7 @@ class StoredFeatures:
         for block in self.blocks():
             codes = block.codes_of_rows()
             if HAS_NUMBA:
-                from rankpolicy.kernels.codes import count_codes
+                from rankpolicy.kernels.stored_codes import count_codes
 
                 count_codes(codes, counts)
             else:
@@ -204,7 +204,7 @@ class CodeTable:
         """The columns of all rows (items, columns), in memory."""
         if not HAS_NUMBA:
             return np.asarray(self.values[np.arange(len(self.source)), features.codes_of_rows()[:, self.source]])
-        from rankpolicy.kernels.codes import values_of_rows
+        from rankpolicy.kernels.stored_codes import values_of_rows
 
         rows = features.row_numbers()
         values = values_of_rows(features.codes, rows, self.values, features.columns[self.source])

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor_text import Layout, parse_with_layout, texts_at
-from rankpolicy.data.stored.scan import StoredAs, scanned
-from rankpolicy.data.stored.source import Block
+from rankpolicy.data.stored.scan import Block, StoredAs, scanned
 from rankpolicy.declarations.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.files import text_blocks
-from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, ITEM
+from rankpolicy.kernels.codes import HIGHEST_FEATURE_ID, ITEM
 from rankpolicy.types import RankPolicyError
 
 _MOST_FEATURES = 100_000

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.data.padding import rows_of_queries
+
 _MOST_BYTES = 1 << 25
 _NUMBERS_AT_ONCE = 1 << 20
 _FEW_NUMBERS = 1 << 20  # which are held in memory
@@ -105,3 +107,22 @@ def first_of_range(numbers: NDArray[np.int64]) -> int | None:
             return None
         expected += len(block)
     return first
+
+
+_ROWS_AT_ONCE = 1 << 20
+
+
+def stored_rows_of_queries(
+    offsets: NDArray[np.int64], queries: NDArray[np.int64], *, folder_of: NDArray[Any]
+) -> NDArray[np.int64]:
+    """``rows_of_queries`` for data bigger than memory: many row numbers are mapped as well."""
+    ends = np.cumsum(offsets[queries + 1] - offsets[queries])
+    rows = new_numbers(int(ends[-1]), np.int64, folder_of=folder_of)
+    pages, start = MappedPages(rows), 0
+    for some in np.split(queries, np.searchsorted(ends, np.arange(_ROWS_AT_ONCE, ends[-1], _ROWS_AT_ONCE))):
+        numbers = rows_of_queries(offsets, some)
+        rows[start : start + len(numbers)] = numbers
+        pages.touched(numbers.nbytes)
+        start += len(numbers)
+    pages.release()
+    return rows

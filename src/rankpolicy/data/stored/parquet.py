@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names, frame_numbers, listed
 from rankpolicy.data.formats.table_files import parquet_blocks, parquet_files, parquet_schema
-from rankpolicy.data.stored.scan import StoredAs, scanned
-from rankpolicy.data.stored.source import Block
+from rankpolicy.data.stored.scan import Block, StoredAs, scanned
 from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,43 @@ from rankpolicy.data.stored.cache import (
     room_for_codes,
     room_for_rows,
 )
-from rankpolicy.data.stored.codebook import MOST_CODES, BinMeans, Cuts
+from rankpolicy.data.stored.codebook import MOST_CODES, BinMeans, Cuts, QuantileSketch
 from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.stored.pages import MappedPages
-from rankpolicy.data.stored.sketch import QuantileSketch
-from rankpolicy.data.stored.source import Block, Source
+from rankpolicy.display import frozen_value
 from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.types import RankPolicyError, unknown_name
+
+
+@frozen_value(kw_only=True)
+class Block:
+    """Some consecutive rows of the files."""
+
+    columns: NDArray[np.float32]  # Feature values (features, rows), NaN where one is missing
+    labels: NDArray[np.float32] | None  # One label per row; None for data still to be ranked
+    query_ids: NDArray[Any]  # The query of each row
+    item_ids: NDArray[Any] | None = None  # The id of each row, or None
+    groups: NDArray[Any] | None = None  # The protected group of each row, or None
+
+
+class Source(Protocol):
+    """Files that can be read block by block."""
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files, in the order in which they are read."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, where the files have them."""
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files are read, as JSON: the same files read otherwise have another cache."""
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows from the first to the last."""
+
 
 StoredAs = Literal["uint8", "uint16", "float32"]
 _SECONDS_BETWEEN_LINES = 2.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.declarations.arguments import checked_kinds, seeded
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
@@ -29,7 +28,7 @@ class NumberedWords(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class WordVectors:
     """Words and their vectors.
 
@@ -43,8 +42,6 @@ class WordVectors:
 
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
-
-    __repr__ = short_repr
 
     def rows_for(self, vocabulary: NumberedWords, *, random_state: int = 0) -> NDArray[np.float32]:
         """A vector for every number of a vocabulary (numbers, size).

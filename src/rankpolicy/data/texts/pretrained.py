@@ -7,11 +7,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class PretrainedEncoder:
     """A pretrained language model as the content of its files."""
 
     # Content of config.json and tokenizer.json, and of model.safetensors where the weights are needed, by file name
     files: Mapping[str, bytes]
-
-    __repr__ = short_repr
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> PretrainedEncoder:

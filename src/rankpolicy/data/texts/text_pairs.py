@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from rankpolicy.display import short_repr
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.texts.texts import Texts
+from rankpolicy.display import frozen_value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class TokenTable:
     """The tokens of many texts in one array: text t has ``lengths[t]`` tokens from ``starts[t]`` on.
 
@@ -25,8 +28,6 @@ class TokenTable:
     tokens: Tensor  # Numbers of tokens (tokens,), or their features (tokens, features)
     starts: Tensor  # Index of the first token of each text (texts,)
     lengths: Tensor  # Number of tokens of each text (texts,)
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, numbers: Sequence[Sequence[int]]) -> TokenTable:
@@ -55,7 +56,7 @@ class TokenTable:
         return TokenTable(self.tokens.to(device), self.starts.to(device), self.lengths.to(device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Padded:
     """The distinct texts of a batch, padded."""
 
@@ -63,17 +64,13 @@ class Padded:
     mask: Tensor  # Which tokens are real (text, token)
     of_pair: Tensor  # For each pair the index of its text (pairs,)
 
-    __repr__ = short_repr
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class SideTensors:
     """Side information of pairs, for networks that read it in addition to the texts."""
 
     numbers: Tensor  # Scaled numbers (pairs, numbers)
     categories: Tensor  # Codes of categories (pairs, categories)
-
-    __repr__ = short_repr
 
     def __getitem__(self, rows: Tensor | slice) -> SideTensors:
         return SideTensors(self.numbers[rows], self.categories[rows])
@@ -83,7 +80,7 @@ class SideTensors:
         return SideTensors(self.numbers.to(device), self.categories.to(device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class TextPairs:
     """The input of a text network, one row per item; it can be indexed like a tensor of features."""
 
@@ -92,8 +89,6 @@ class TextPairs:
     query_of_pair: Tensor  # For each pair the indices of its texts (pairs,)
     item_of_pair: Tensor  # For each pair the indices of its texts (pairs,)
     side: SideTensors | None = None  # Side information, or None
-
-    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.item_of_pair)
@@ -136,15 +131,13 @@ class TextPairs:
             yield self[first : first + pairs_per_block]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class PaddedPairs:
     """Pairs whose texts are padded already: for a network, the same as ``TextPairs``."""
 
     queries: Padded | None  # Texts of queries; None if a pretrained model has read query and item together
     items: Padded  # Texts of items
     side: SideTensors | None = None  # Side information, or None
-
-    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.items.of_pair)
@@ -162,3 +155,21 @@ class PaddedPairs:
 def _padded(table: TokenTable, text_of_pair: Tensor) -> Padded:
     texts, of_pair = torch.unique(text_of_pair, return_inverse=True)
     return Padded(*table.padded(texts), of_pair)
+
+
+def texts_of(dataset: RankingDataset) -> Texts:
+    """The texts of a dataset that has some."""
+    assert dataset.texts_by_query is not None, "checked when the dataset came in"
+    return dataset.texts_by_query
+
+
+def pairs_read_apart(dataset: RankingDataset, table: Callable[[Sequence[str]], TokenTable]) -> TextPairs:
+    """One pair per item; ``table`` turns texts into tokens, each distinct item text once."""
+    texts = texts_of(dataset)
+    used, item_of_pair = np.unique(texts.of_item, return_inverse=True)
+    return TextPairs(
+        table(texts.queries),
+        table([texts.distinct[index] for index in used]),
+        torch.from_numpy(dataset.query_numbers),
+        torch.from_numpy(item_of_pair),
+    )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.types import RankPolicyError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen_value(kw_only=True)
 class Texts:
     """The texts of a dataset.
 
@@ -34,8 +33,6 @@ class Texts:
     queries: tuple[str, ...]
     distinct: tuple[str, ...]
     of_item: NDArray[np.int64]
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, queries: Sequence[str], items: Sequence[str]) -> Texts:

@@ -6,10 +6,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rankpolicy.declarations.arguments import checked_kinds
-from rankpolicy.display import short_repr
+from rankpolicy.display import frozen_value
 from rankpolicy.types import RankPolicyError
 
 # A word is a run of letters, digits and underscores, or one other sign; endings such as 's are words of their own, as in GloVe.
@@ -32,7 +32,7 @@ def tokenize(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_value()
 class Vocabulary:
     """Numbers of words: 0 is padding, then come the words, then ``NUM_UNKNOWN`` numbers to which unknown words are hashed.
 
@@ -52,8 +52,6 @@ class Vocabulary:
 
     words: tuple[str, ...]
     number_of: dict[str, int] = field(init=False, repr=False)
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         numbers = {word: number for number, word in enumerate(self.words, 1)}

@@ -1,4 +1,4 @@
-"""A simulated user and a bandit, step by step; simulation/reference.py is the readable specification."""
+"""A simulated user and a bandit, step by step; simulation/runs.py is the readable specification."""
 
 from typing import NamedTuple
 

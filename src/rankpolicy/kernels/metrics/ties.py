@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.kernels.codes import AP, AVG_RANK, DCG, ERR, NDCG, RR, SUCCESS
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, RR, SUCCESS
 
 
 @njit()

@@ -12,8 +12,8 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
+from rankpolicy.kernels.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
 from rankpolicy.kernels.metrics.item_order import rank_items
 from rankpolicy.kernels.metrics.ties import num_in_tied_groups, tied_term_value
 from rankpolicy.types import Conventions

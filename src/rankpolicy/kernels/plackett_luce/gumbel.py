@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Cascade(NamedTuple):
-    """The arrays of gradients/cascade.py that rewards are computed from."""
+    """The arrays of gradients/gumbel.py that rewards are computed from."""
 
     rank_weights: Floats  # (term, position) θ
     item_values: Floats  # (term, query, item) ρ; (item, term) inside a query

@@ -14,10 +14,10 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
+from rankpolicy.kernels.codes import GREEDY, LEAVE_ONE_OUT, MEAN
 from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.item_order import rank_items
 from rankpolicy.kernels.metrics.values import MetricTerms, fill_values, query_statistics, weighted_sum
-from rankpolicy.kernels.plackett_luce.codes import GREEDY, LEAVE_ONE_OUT, MEAN
 from rankpolicy.kernels.plackett_luce.draws import (
     draw_ranking,
     fill_log_remaining,
@@ -169,7 +169,7 @@ def _weave_in_chance(state, epsilon, by_weight, placed, ranking):
 
 @njit()
 def _to_advantages(rewards, control):
-    """Rewards of the samples, then of the greedy list, become advantages in place (gradients/controls.py)."""
+    """Rewards of the samples, then of the greedy list, become advantages in place (gradients/estimate.py)."""
     num_samples = len(rewards) - 1
     mean = rewards[:num_samples].mean()
     for sample in range(num_samples):

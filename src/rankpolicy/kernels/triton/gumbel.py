@@ -42,7 +42,7 @@ def gumbel(
     num_samples: int,
     seed: Tensor,
 ) -> GumbelResult:
-    """Estimate for scores (query, item) and a reward as gradients/cascade.py has it: rank weights (term, position), others
+    """Estimate for scores (query, item) and a reward as gradients/gumbel.py has it: rank weights (term, position), others
     (term, query, item).
 
     ``num_swaps`` < items is the last rank at which rank weights change, ``seed`` an int64 tensor of one element on the device.

@@ -15,8 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rankpolicy.kernels.metrics import codes
-from rankpolicy.kernels.plackett_luce.codes import GREEDY, LEAVE_ONE_OUT, MEAN
+from rankpolicy.kernels import codes
+from rankpolicy.kernels.codes import GREEDY, LEAVE_ONE_OUT, MEAN
 from rankpolicy.types import Conventions
 
 MOST_ITEMS, MOST_POSITIONS = 8192, 2048  # that a program can sort, and that it is compiled for within seconds
@@ -52,7 +52,7 @@ def reinforce(
 ) -> ReinforceResult:
     """Estimate dU/dscores from ``num_samples`` rankings per query of at most MOST_ITEMS items, MOST_POSITIONS of which count.
 
-    ``terms`` is the table of metrics (metrics/expression.py), ``control`` a code of kernels/plackett_luce/codes.py, ``seed`` an int64
+    ``terms`` is the table of metrics (metrics/expression.py), ``control`` a code of kernels/codes.py, ``seed`` an int64
     tensor of one element on the device of the scores: a CUDA graph that draws it anew draws other rankings each time.
     """
     num_queries, num_items = scores.shape

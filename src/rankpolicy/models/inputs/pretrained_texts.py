@@ -9,9 +9,8 @@ import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.pretrained import CONFIG, TOKENIZER, PretrainedEncoder
-from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable, pairs_read_apart, texts_of
 from rankpolicy.data.texts.token_features import TextFeatures
-from rankpolicy.models.inputs.dataset_texts import pairs_read_apart, texts_of
 from rankpolicy.types import RankPolicyError
 
 _FOLDER = "encoder/"  # of the language model within a model file

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.glove import read_glove
-from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable, pairs_read_apart, texts_of
 from rankpolicy.data.texts.vocabulary import Vocabulary
 from rankpolicy.models import layers
-from rankpolicy.models.inputs.dataset_texts import pairs_read_apart, texts_of
 
 _FILE = "vocabulary.json"
 

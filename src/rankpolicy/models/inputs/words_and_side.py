@@ -17,9 +17,8 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.glove import read_glove
 from rankpolicy.data.texts.hashing_vocabulary import HashingVocabulary
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
-from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable, texts_of
 from rankpolicy.models import layers
-from rankpolicy.models.inputs.dataset_texts import texts_of
 
 USUAL_MIN_USERS = 5
 _FILE = "match_inputs.json"

@@ -8,7 +8,7 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import HIGHEST_SEED, documented, seed_setting, setting
+from rankpolicy.declarations.settings import HIGHEST_SEED, seed_setting, setting, settings_class
+from rankpolicy.declarations.values import settings_by_method
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
@@ -39,7 +40,6 @@ from rankpolicy.rankers.blending.recipe import (
     why_left_out,
 )
 from rankpolicy.rankers.fits import DECISIVE, FitOptions
-from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
 
@@ -53,8 +53,7 @@ _FEWEST_QUERIES = 2  # to learn from some and validate on others
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class AutoRanker(Ranker):
     """The best ranker for this data, without a choice of method or settings: boosted trees and networks, blended.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
 from rankpolicy.types import RankPolicyError
 
@@ -16,8 +15,7 @@ _NEARLY_ONE = 1 - 1e-9  # a perfect weak ranker would otherwise get an infinite 
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class AdaRank(RewardAscent):
     """Boosting with a weight on every query (Xu & Li 2007); the reward must lie between -1 and 1.
 

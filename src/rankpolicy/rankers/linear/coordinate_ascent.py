@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.declarations.settings import ReadWhen, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, setting, settings_class
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class CoordinateAscent(RewardAscent):
     """Maximise mean reward - slack * ‖w - w_start‖ over weights w with Σ abs(w) = 1 (Metzler & Croft 2007); any metric can be the reward.
 

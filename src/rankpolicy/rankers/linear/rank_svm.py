@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import fit_scaling
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
@@ -19,8 +18,7 @@ from rankpolicy.rankers.linear.base import LinearRanker
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class RankSVM(LinearRanker):
     """A linear ranker trained on pairs of items with different labels (Joachims 2002).
 
@@ -119,7 +117,7 @@ def minimize_pair_loss(features: NDArray[np.float64], loss: PairLoss, *, C: floa
 def _active_pairs(*arrays: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Of each item: active pairs it should win, those it should lose, and the sum of its partners' values."""
     require("numba", "RankSVM")
-    from rankpolicy.kernels.plackett_luce.hinge_pairs import active_pairs
+    from rankpolicy.kernels.plackett_luce.item_pairs import active_pairs
 
     wins, losses, partner_sums = active_pairs(*arrays)
     return wins, losses, partner_sums

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import documented, setting_of, share_settings
+from rankpolicy.declarations.settings import setting_of, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -33,8 +32,7 @@ PAPER_REWARDS: dict[str, str] = {
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class BanditRank(NetworkRanker, HybridSettings):
     """Minimise ``gamma`` times minus the expected ``reward`` plus (1 - ``gamma``) times a supervised ``loss`` (Gampa & Fujita 2019).
 

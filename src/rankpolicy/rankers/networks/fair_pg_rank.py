@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import nn
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs
-from rankpolicy.declarations.settings import ReadWhen, documented, setting, setting_of, share_settings
+from rankpolicy.declarations.settings import ReadWhen, setting, setting_of, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import FairnessAim, as_aim, encode_groups, parity_offsets
 from rankpolicy.fairness.aims import FAIRNESS
@@ -29,7 +29,7 @@ from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, under_bound
-from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.rankers.networks.network import NetworkRanker, made_once
 from rankpolicy.training import NetworkFit, Validation
 from rankpolicy.training.full_batch import FullBatchFit
 from rankpolicy.types import NetworkInputs, RankPolicyError
@@ -44,8 +44,7 @@ _IN_BATCHES = ReadWhen(
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     """Maximise utility - strength * disparity (Singh & Joachims 2019, eq. 1), by exact or sampled gradients.
 
@@ -129,7 +128,8 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         self._used_strength = self.strength if self.max_disparity is None else 0.0
         self._num_groups = num_groups_of(train, fairness=self._aim.name)
         inputs = self._inputs_for(train, options)
-        everything = options.shared.once(
+        everything = made_once(
+            options,
             ("everything", id(inputs)),
             train,
             lambda: _whole_batch(RaggedTensors.of(train, inputs.read(train), torch.device("cpu"))),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.click_evidence import NO_CLICK
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import documented, setting, setting_of
+from rankpolicy.declarations.settings import setting, setting_of, settings_class
 from rankpolicy.objectives import (
     ListNetCrossEntropy,
     Objective,
@@ -28,8 +27,7 @@ LOSSES: dict[str, Callable[[], Objective]] = {
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class MatchingCross(NetworkRanker):
     """Rank by a network over texts and side columns, trained on click tables by ``loss`` (Matching Cross Network).
 

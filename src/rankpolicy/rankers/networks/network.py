@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +28,7 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.models.average import Average, check_num_networks, check_weights
+from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import FeatureModel, Model, as_model
@@ -36,9 +37,12 @@ from rankpolicy.models.user_network import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
+from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps, Made, TrainingRequest
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
-from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
+from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress, fit_networks
+from rankpolicy.training.data_parallel import current_worker
+from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
+from rankpolicy.training.loop import train_network
 from rankpolicy.training.network_fit import check_betas
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
@@ -94,7 +98,8 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _check_settings(self) -> None:
         as_model(self.model)
         super()._check_settings()
-        check_betas(self.betas)
+        if len(self.betas) != 2:
+            check_betas(self.betas)
 
     @property
     def _model(self) -> Model:
@@ -131,14 +136,25 @@ class NetworkRanker(Ranker, TrainingSettings):
         """The queries this method can learn from."""
         return train
 
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        steps, outcome = self._training(train, valid, options), None
+        while True:
+            try:
+                request = steps.send(outcome)
+            except StopIteration:
+                return
+            outcome = _trained(request)
+
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
+        """The fit, step by step: yields the networks to be trained and is sent the outcomes, so that several fits can train together."""
         objective, device = self._objective(train), usable_device(self.device)
         train = _shared_dataset(self._trainable(train), train, options)
         inputs = self._inputs_for(train, options)
         network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
         others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
-        tensors = options.shared.once(
+        tensors = made_once(
+            options,
             ("tensors", id(inputs), device),
             train,
             lambda: RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
@@ -173,10 +189,11 @@ class NetworkRanker(Ranker, TrainingSettings):
         model = self._model
         if not isinstance(model, FeatureModel):
             return model.fit_inputs(train, scaling=self.scaling, device=str(usable_device(self.device)))
-        return options.shared.once(
+        return made_once(
+            options,
             ("inputs", self.scaling, model.context),
             train,
-            lambda: model.fit_inputs(train, scaling=self.scaling, device=self.device),
+            partial(model.fit_inputs, train, scaling=self.scaling, device=self.device),
         )
 
     def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
@@ -382,11 +399,29 @@ def _scores_of_networks(networks: Sequence[nn.Module], features: NetworkRows) ->
     weight = next(networks[0].parameters())
     on_device = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
     with torch.no_grad():
-        return scores_of_each(networks, on_device).double().cpu()
+        scores = (
+            scores_of_all(networks[0], on_device)[None] if len(networks) == 1 else scores_of_each(networks, on_device)
+        )
+        return scores.double().cpu()
+
+
+def _trained(request: TrainingRequest) -> Any:
+    """The outcome of one training."""
+    if isinstance(request, FullBatchFit):
+        return fit_full_batches([request])[0]
+    is_plain = request.generator.device.type == "cpu" and current_worker.get() is None
+    return train_network(request) if is_plain else fit_networks([request])[0]
+
+
+def made_once(options: FitOptions, key: Hashable, source: Any, make: Callable[[], Made]) -> Made:
+    """What ``make`` makes of ``source``, shared by the fits that train together."""
+    return make() if options.shared is None else options.shared.once(key, source, make)
 
 
 def _shared_dataset(dataset: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
-    """The queries that are kept of the training data; the same object in all fits that keep the same."""
+    """The first dataset with the same queries of the training data that a fit of these came upon."""
+    if options.shared is None:
+        return dataset
     first_of_these = options.shared.once(("kept", dataset.num_queries, dataset.num_items), train, lambda: dataset)
     return first_of_these if np.array_equal(first_of_these.query_ids, dataset.query_ids) else dataset
 

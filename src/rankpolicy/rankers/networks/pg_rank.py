@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import documented, setting_of, share_settings
+from rankpolicy.declarations.settings import setting_of, settings_class, share_settings
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
@@ -14,8 +13,7 @@ from rankpolicy.rankers.networks.network import NetworkRanker
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class PGRank(NetworkRanker, PolicyGradientSettings):
     """Maximise the expected ``reward`` of rankings drawn from the policy (Singh & Joachims 2019, without the fairness term).
 

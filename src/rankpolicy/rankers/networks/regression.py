@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import ReadWhen, documented, setting_of
+from rankpolicy.declarations.settings import ReadWhen, setting_of, settings_class
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
@@ -24,8 +23,7 @@ _IS_TRAINED = ReadWhen(
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class Regression(NetworkRanker):
     """Predict the label of each item by least squares, and rank by the prediction.
 

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.declarations.arguments import as_float64
-from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, documented, seed_setting, setting
+from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, seed_setting, setting, settings_class
+from rankpolicy.declarations.values import settings_by_method
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.evaluation.upper_mean import upper_mean
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
@@ -27,7 +28,6 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.fit_inputs import training_dataset
 from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import Groups
-from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.rankers.post_processing.certificate import Certificate, Terms, certified, disparities, highest_disparity
 from rankpolicy.rankers.post_processing.fair_ranker import (
     FairRanker,
@@ -65,8 +65,7 @@ _EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class FairExposure(FairRanker):
     """The best fair policy under a predictive distribution of labels: maximise E[NDCG] - strength * E[disparity], query by query.
 

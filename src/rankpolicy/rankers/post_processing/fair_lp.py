@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -13,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import ReadWhen, documented, seed_setting, setting
+from rankpolicy.declarations.settings import ReadWhen, seed_setting, setting, settings_class
+from rankpolicy.declarations.values import settings_from
 from rankpolicy.fairness import (
     MERITS,
     FairRanking,
@@ -25,7 +25,6 @@ from rankpolicy.fairness import (
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.fits import DECISIVE, FitOptions
-from rankpolicy.rankers.method_settings import settings_from
 from rankpolicy.rankers.post_processing.fair_ranker import (
     FairRanker,
     groups_of,
@@ -43,8 +42,7 @@ _STATE = "relevance.json"
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class FairLP(FairRanker):
     """Estimate relevance, then find the best fair mixture of rankings by linear programming (Singh & Joachims 2018; 2019, appendix B.3).
 

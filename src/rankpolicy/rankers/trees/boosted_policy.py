@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, final
 
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import ReadWhen, documented, setting, share_settings
+from rankpolicy.declarations.settings import ReadWhen, setting, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import as_aim
 from rankpolicy.fairness.aims import FAIRNESS
@@ -28,8 +28,7 @@ _IS_NOT_FAIR = ReadWhen(
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class BoostedPolicy(TreeRanker):
     """Maximise the expected reward of rankings drawn from the policy, minus ``strength`` times their disparity of exposure.
 

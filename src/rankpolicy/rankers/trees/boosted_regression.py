@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class BoostedRegression(TreeRanker):
     """Predict the label of each item with gradient-boosted trees (Friedman 2001, by LightGBM) and rank by the prediction."""
 

@@ -20,7 +20,7 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.fits import DECISIVE, FitOptions
 from rankpolicy.rankers.trees.lightgbm_data import as_matrix, layout, lightgbm_data, make_bins
 from rankpolicy.rankers.trees.model_text import checked_model_text
-from rankpolicy.threads import is_alone
+from rankpolicy.threads import this_thread
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rankpolicy.rankers.exporting.engine_models import Trees
     from rankpolicy.rankers.exporting.graph import Graph
+
 
 _TREES = "booster.txt"
 # Below this number of rows times trees, one thread is faster: waking others takes as long (measured on two cores).
@@ -220,12 +221,12 @@ class TreeRanker(Ranker):
             # LightGBM holds so many items as float64 while it chooses bins; its own 200,000 may be many times the data.
             "bin_construct_sample_cnt": 50_000,
             "verbosity": -1,
-            **({"num_threads": 1} if is_alone() else {}),
+            **({"num_threads": 1} if this_thread.is_alone else {}),
         }
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         is_small = dataset.num_items * self.best_iteration_ < _ENOUGH_TREE_READS
-        threads = {"num_threads": 1} if is_small or is_alone() else {}
+        threads = {"num_threads": 1} if is_small or this_thread.is_alone else {}
         return np.concatenate(
             [
                 self._booster.predict(as_matrix(block), num_iteration=self.best_iteration_, **threads)

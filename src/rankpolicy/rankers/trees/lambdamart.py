@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
 from rankpolicy.types import RankPolicyError
 
@@ -17,8 +16,7 @@ _MOST_ITEMS = 10_000
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False, repr=False)
+@settings_class
 class LambdaMART(TreeRanker):
     """LambdaMART (Burges 2010), by LightGBM; labels are whole numbers from 0 to 30, or relevances estimated from clicks."""
 

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.padding import queries_by_length
-from rankpolicy.data.rows_of_queries import rows_of_queries
+from rankpolicy.data.padding import queries_by_length, rows_of_queries
 from rankpolicy.fairness import as_aim
 from rankpolicy.fairness.disparity import Disparity
 from rankpolicy.gradients.exact import exposure_gradient

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.policy_settings import made_members, packed, unpacked
@@ -18,8 +18,7 @@ from rankpolicy.service.policies.stateless import GivenOrder
 _MAGIC = b"apprentice 1\n"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class Apprentice(GivenOrder):
     """Always answers with the caller's own order, and learns: users see no change until the match rate says that nothing is lost.
 

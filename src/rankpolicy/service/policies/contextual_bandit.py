@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
@@ -25,8 +24,7 @@ MOST_COLUMNS = 512
 _MAGIC = b"contextual bandit 1\n"
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class ContextualBandit(ServedPolicy):
     """The attraction of an item is linear in its features; clicks on any item of any query teach about all of them."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.policy_settings import made_members, packed, unpacked
@@ -21,8 +21,7 @@ _MAGIC = b"interleaved 1\n"
 _DECAY = 3.0  # of the probabilities of ranks, as its authors chose it
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class Interleaved(ServedPolicy):
     """Each list holds items of two policies; clicks on the items of one count for it. Both policies learn from all lists.
 

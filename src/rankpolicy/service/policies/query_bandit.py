@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
 from rankpolicy.bandits.per_query.query_bandit import QueryBandit
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
@@ -79,8 +78,7 @@ class QueryCap:
         return np.concatenate(keys)
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class BanditPolicy(ServedPolicy):
     """A ``QueryBandit``: each query learns on its own which of its items are clicked."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.loading import load
 from rankpolicy.service.domain.messages import MOST_FEATURES, Item, RankRequest
 from rankpolicy.service.domain.records import Ordered
@@ -24,8 +24,7 @@ _AT_ONCE = 2_000  # requests that are scored together
 _IS_SAMPLED = ReadWhen(condition="order_by is 'sampled'", holds=lambda policy: policy.order_by == "sampled")
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class RankerPolicy(ServedPolicy):
     """A ranker that ``save`` wrote to a file: of features, of texts, or of groups. It learns nothing while it is served."""
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from typing import ClassVar
 
 import numpy as np
 
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, Steps, steps_of_order
 from rankpolicy.types import RankPolicyError
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class GivenOrder(ServedPolicy):
     """Items in the order in which the request has them; the probability of that list is 1."""
 
@@ -36,8 +35,7 @@ class GivenOrder(ServedPolicy):
         ]
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class UniformLists(ServedPolicy):
     """Every list of the items is equally likely: 1 / (items not yet placed) at each position."""
 
@@ -54,8 +52,7 @@ class UniformLists(ServedPolicy):
         return [_uniform_steps(request, shown) for request, shown in zip(requests, lists, strict=True)]
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class TrafficSplit(ServedPolicy):
     """Passes each request on to one of several policies; one user, or one list where no user is known, always to the same.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, setting, settings_class
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.policy_settings import made_members
@@ -17,8 +16,7 @@ from rankpolicy.service.policies.served_policy import ServedPolicy, ShownLists, 
 from rankpolicy.types import RankPolicyError
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class RandomSwap(ServedPolicy):
     """The caller's own order, or that of another policy, with two positions, drawn for each list, swapped with probability 1/2.
 

@@ -7,17 +7,40 @@ propensity (1 - relevance) / (1 - propensity relevance). The M step re-estimates
 step of the logistic regression. Steps are extrapolated (Varadhan & Roland 2008): plain EM needs thousands where clicks are rare. Without
 features there are as many parameters as pairs, so each pair needs many impressions; uninformative pairs are left out. The click model pbm
 keeps them: the two differ where such a pair is clicked more often than the bound relevance <= 1 allows at its rank.
+
+Propensities by a click model: the probability that each rank is examined, averaged over the lists of the log.
+
+Dual learning (Ai, Bi, Luo, Guo & Croft 2018): in turn, a ranker learns from clicks weighted by propensities, and propensities are
+learned from clicks given the ranker.
+
+With r the relevance of the items of a list and p the propensities of its positions, both up to a factor, the two losses are
+
+    ranker:        - sum over clicks at k on item i of (p_1 / p_k) log(r_i / sum over the list of r)
+    propensities:  - sum over clicks at k on item i of log(p_k r_i / sum over the list of p r)
+
+Here the ranker is one number per (query, item) pair, so both are choice models, and one step of Hunter's (2004) algorithm lowers each
+loss: the new value is the number of clicks that a pair (or rank) received over the number expected. Where clicks follow the
+position-based model, the truth is a fixed point of both.
+
+Ai et al. also weight the second loss, by r_first / r_i and without r in the logarithm. Their ranker is shared by all queries; one number
+per pair is noisier, and since a click at k adds p_1 / p_k to it, r_i is largest where a low rank was clicked by chance. Dividing by it made
+low ranks look less examined than they are (by 2 % at the tenth rank of benchmarks/position_bias.py with eta = 2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.log_pairs import PairCounts
-from rankpolicy.clicks.log.row_counts import ratio
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
+from rankpolicy.clicks.models.click_model import ClickModel
+from rankpolicy.clicks.models.fit import fit_click_model
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 from rankpolicy.clicks.position_bias.harvest import linked_to_first
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
@@ -28,6 +51,7 @@ State = tuple[
 ]  # propensities (resample, position); relevance (resample, pair) or weights (resample, feature)
 SMALLEST = 1e-12
 MOST_ROUNDS, SMALL_CHANGE = 500, 1e-6
+DUAL_ROUNDS, DUAL_CHANGE = 1000, 1e-8
 ROUNDS_OF_START = 30
 RIDGE = 1e-9
 
@@ -132,3 +156,60 @@ def _extrapolated(step: Callable[[State], State], state: State, *, is_share: boo
         ):
             break
     return state
+
+
+ITERATIONS, TOLERANCE = 1000, 1e-9
+
+
+def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Examination by a fitted model, or by the named model fitted by maximum likelihood to each resample (resample, position)."""
+    log, model = evidence.log, evidence.click_model
+    if isinstance(model, ClickModel):
+        return relative_to_first(np.tile(model.examination(log), (len(weights), 1)))
+    examination = np.empty((len(weights), evidence.num_positions))
+    em: dict[str, Any] = {"iterations": ITERATIONS, "tolerance": TOLERANCE} if CLICK_MODELS.named(model).uses_em else {}
+    for resample, of_sessions in enumerate(weights):
+        rows = np.flatnonzero(of_sessions > 0)
+        drawn = replace(log.of_sessions(rows), counts=of_sessions[rows].astype(np.int64))
+        examination[resample] = fit_click_model(model, drawn, prior=None, **em).examination(drawn)
+    counts = evidence.pair_counts(weights)
+    # The propensity of a rank that shares no pair with others is not determined: EM leaves it where it started.
+    return np.where(linked_pairs(counts) & (counts.clicks.sum(1) > 0), relative_to_first(examination), np.nan)
+
+
+CLICK_MODEL_EXAMINATION = PositionBiasMethod(
+    title="examination by a click model", estimate=click_model_examination, takes="click_model"
+)
+
+
+def dual_learning(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Dual learning (Ai et al. 2018): a ranker and the propensities, each learned in turn given the other (resample, position)."""
+    clicks = evidence.list_clicks(weights)
+    curves = np.stack([_fixed_point(evidence.lists, of_lists, len(evidence.table)) for of_lists in clicks])
+    return np.where(linked_pairs(evidence.pair_counts(weights)), relative_to_first(curves), np.nan)
+
+
+DUAL_LEARNING = PositionBiasMethod(title="dual learning", estimate=dual_learning, needs_sessions=True)
+
+
+def _fixed_point(lists: NDArray[np.int64], clicks: NDArray[np.float64], num_pairs: int) -> NDArray[np.float64]:
+    """Propensities (position,) from distinct lists of pair codes (``num_pairs``: nothing shown) and their clicks, both (list, position)."""
+    used = clicks.sum(1) > 0
+    lists, clicks = lists[used], clicks[used]
+    is_shown = lists < num_pairs
+    relevance = np.append(np.ones(num_pairs), 0.0)
+    propensities: NDArray[np.float64] = (clicks.sum(0) > 0).astype(np.float64)
+    if propensities[0] == 0:
+        return propensities  # weights are relative to the first rank: without clicks there, nothing can be learned
+    for _ in range(DUAL_ROUNDS):
+        weighted = clicks * ratio(propensities[0] * np.ones_like(propensities), propensities)
+        won = weighted_counts(lists, weighted, num_pairs + 1)
+        per_list = ratio(weighted.sum(1), relevance[lists].sum(1))[:, None] * is_shown
+        relevance = ratio(won, weighted_counts(lists, per_list, num_pairs + 1))
+        of_list = relevance[lists]
+        per_list = ratio(clicks.sum(1), of_list @ propensities)[:, None] * of_list
+        previous, propensities = propensities, ratio(clicks.sum(0), per_list.sum(0))
+        propensities = propensities / propensities.max()
+        if abs(propensities - previous).max() < DUAL_CHANGE * propensities[propensities > 0].min():
+            break
+    return propensities

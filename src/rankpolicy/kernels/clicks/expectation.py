@@ -1,6 +1,10 @@
 """The E step of cascade models below the last click: one pass up and one down each list for all its sessions; one thread per query.
 
 The specification is clicks/models/cascade.py.
+
+The E step of PBM and UBM over counted marks, one thread per block of pairs; the specification is clicks/models/examination.py.
+
+Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/log_pairs.py.
 """
 
 import math
@@ -29,13 +33,13 @@ def examine_lists(
     """
     examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
     inputs = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
-    _of_blocks(*inputs, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
+    _lists_of_blocks(*inputs, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
     skips, gone_on, log_likelihood = sums.sum(0).tolist()
     return examined, went_on, skips, gone_on, log_likelihood
 
 
 @njit(parallel=True)
-def _of_blocks(
+def _lists_of_blocks(
     pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
 ):
     for block in prange(len(blocks) - 1):
@@ -92,3 +96,72 @@ def _of_lists(
     sums[0] += skips
     sums[1] += gone_on
     sums[2] += log_likelihood
+
+
+def examination_counts(
+    pairs: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    clicked: NDArray[np.bool_],
+    counts: NDArray[np.float64],
+    blocks: NDArray[np.int64],
+    attraction: NDArray[np.float64],
+    examination: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """Clicks and examinations by pair, examinations and impressions by slot, and the log-likelihood of the marks."""
+    num_blocks = len(blocks) - 1
+    clicks, examined = np.zeros(len(attraction)), np.zeros(len(attraction))
+    by_slot, shown = np.zeros((num_blocks, len(examination))), np.zeros((num_blocks, len(examination)))
+    log_likelihoods = np.zeros(num_blocks)
+    arguments = (pairs, slots, clicked, counts, blocks, attraction, examination)
+    _cells_of_blocks(
+        *arguments, clicks, examined, by_slot, shown, log_likelihoods, num_tasks=num_blocks, nanoseconds=10 * len(pairs)
+    )
+    return clicks, examined, by_slot.sum(0), shown.sum(0), float(log_likelihoods.sum())
+
+
+@njit(parallel=True)
+def _cells_of_blocks(
+    pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
+):
+    for block in prange(len(blocks) - 1):
+        log_likelihoods[block] = _of_cells(
+            range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
+            by_slot[block], shown[block],
+        )  # fmt: skip
+
+
+@njit()
+def _of_cells(cells, pairs, slots, clicked, counts, attraction, examination, clicks, examined, by_slot, shown):
+    log_likelihood = 0.0
+    for cell in cells:
+        pair, slot, count = pairs[cell], slots[cell], counts[cell]
+        a, e = attraction[pair], examination[slot]
+        shown[slot] += count
+        if clicked[cell]:
+            clicks[pair] += count
+            examined[pair] += count
+            by_slot[slot] += count
+            log_likelihood += count * math.log(e * a)
+        else:
+            miss = 1.0 - e * a
+            still_examined = count * e * (1.0 - a) / miss if miss != 0.0 else 0.0
+            examined[pair] += still_examined
+            by_slot[slot] += still_examined
+            log_likelihood += count * math.log(miss)
+    return log_likelihood
+
+
+def weighted_counts_of_rows(
+    codes: NDArray[np.int32], rows: NDArray[np.int32], weights: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Sums of weights[resample, rows[e]] over the entries e of each code (resample, size)."""
+    totals = np.zeros((len(weights), size))
+    _add(codes, rows, weights, totals, num_tasks=len(weights), nanoseconds=2 * len(codes) * len(weights))
+    return totals
+
+
+@njit(parallel=True)
+def _add(codes, rows, weights, totals):
+    for resample in prange(len(weights)):
+        for entry in range(len(codes)):
+            totals[resample, codes[entry]] += weights[resample, rows[entry]]
