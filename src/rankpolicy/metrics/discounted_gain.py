@@ -6,29 +6,22 @@ import numpy as np
 
 from rankpolicy.arrays import Array, is_tensor
 from rankpolicy.kernels import codes
-from rankpolicy.metrics.metric import AdditiveForm, Metric, documented_metric
+from rankpolicy.metrics.metric import AdditiveForm, Metric, metric_function
 from rankpolicy.metrics.ranked import (
     JudgedItems,
+    Ranked,
     check_exp2_gain,
     cut_weights,
     discounts,
     divide_by_ideal,
     fill_empty,
-    ranked,
     skip_empty,
 )
 from rankpolicy.types import Conventions
 
 
-@documented_metric()
-def dcg(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def dcg(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Discounted cumulative gain of each ranking (Järvelin & Kekäläinen 2002).
 
     DCG@c = sum over ranks r <= c of gain / log2(1 + r), gain = 2^label - 1 (or the label itself); padded items have no gain. A query
@@ -39,7 +32,6 @@ def dcg(
     >>> dcg(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7/1 + 0 + 1/2
     array([7.5])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     gains = lists.items.gains(conventions)
     return skip_empty((lists.placed(gains) * lists.discounts()).sum(-1), gains.sum(-1) > 0, conventions)
 
@@ -55,15 +47,8 @@ DCG = Metric(
 )
 
 
-@documented_metric()
-def ndcg(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def ndcg(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """DCG of each ranking divided by the best DCG of its query (Järvelin & Kekäläinen 2002).
 
     nDCG@c = DCG@c / ideal, ideal = DCG@c of the query's items by descending label. The ideal includes every item of the query, also those
@@ -74,7 +59,6 @@ def ndcg(
     >>> ndcg(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7.5 / (7 + 1/log2(3))
     array([0.9828])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     gains = lists.items.gains(conventions)
     ideal = _ideal_dcg(gains, cutoff)
     values = (lists.placed(gains) * lists.discounts()).sum(-1)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from rankpolicy.arrays import Array, namespace
 from rankpolicy.declarations.settings import Declaration
-from rankpolicy.metrics.ranked import JudgedItems
+from rankpolicy.metrics.ranked import JudgedItems, ranked
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 # function(rankings, labels, mask, *, cutoff=None, conventions=Conventions(), **options) -> values (..., query)
 MetricFunction = Callable[..., Array]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PARAMETERS = """
 Parameters
@@ -227,8 +227,8 @@ def check_range(name: str, value: float, declared: Declaration) -> None:
         raise RankPolicyError(f"{name} must be {declared.range_in_words()}; got {value:g}. {declared.help}")
 
 
-def documented_metric(**options: Declaration) -> Callable[[Function], Function]:
-    """Decorator that appends the parameters all metrics share, and the given options, to the docstring of a metric function.
+def metric_function(**options: Declaration) -> Callable[[Callable[..., Array]], MetricFunction]:
+    """Decorator that makes a public metric of a function of judged lists; all metrics share their arguments and what is said of them.
 
     Parameters
     ----------
@@ -236,13 +236,29 @@ def documented_metric(**options: Declaration) -> Callable[[Function], Function]:
         Declarations of the metric's own options by name.
     """
 
-    def append_parameters(function: Function) -> Function:
-        defaults = inspect.signature(function).parameters
-        option_texts = "".join(
-            f"{name}\n    {declared.help} The default is {defaults[name].default:g}.\n"
-            for name, declared in options.items()
-        )
-        function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n" + _PARAMETERS + option_texts
-        return function
+    def decorate(values_of: Callable[..., Array]) -> MetricFunction:
+        def metric(
+            rankings: Array,
+            labels: Array,
+            mask: Array,
+            *,
+            cutoff: int | None = None,
+            conventions: Conventions = Conventions(),
+            **own_options: float,
+        ) -> Array:
+            lists = ranked(rankings, labels, mask, cutoff=cutoff)
+            return values_of(lists, cutoff=cutoff, conventions=conventions, **own_options)
 
-    return append_parameters
+        own = [inspect.signature(values_of).parameters[name] for name in options]
+        *shared, _ = inspect.signature(metric).parameters.values()
+        texts = "".join(
+            f"{parameter.name}\n    {options[parameter.name].help} The default is {parameter.default:g}.\n"
+            for parameter in own
+        )
+        functools.update_wrapper(metric, values_of)
+        del metric.__wrapped__  # type: ignore[attr-defined]  # its arguments are others
+        metric.__signature__ = inspect.Signature([*shared, *own], return_annotation="Array")  # type: ignore[attr-defined]
+        metric.__doc__ = inspect.cleandoc(values_of.__doc__ or "") + "\n" + _PARAMETERS + texts
+        return metric
+
+    return decorate

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from rankpolicy.arrays import Array, as_like, namespace
 from rankpolicy.kernels import codes
-from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, documented_metric
-from rankpolicy.metrics.ranked import (
-    JudgedItems,
-    cut_weights,
-    divide_by_ideal,
-    fill_empty,
-    rank_numbers,
-    ranked,
-)
+from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, metric_function
+from rankpolicy.metrics.ranked import JudgedItems, Ranked, cut_weights, divide_by_ideal, fill_empty, rank_numbers
 from rankpolicy.types import Conventions
 
 
-@documented_metric()
-def p(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def p(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Precision of each ranking: the share of relevant items among the first c.
 
     P@c = (relevant items at ranks <= c) / c, also where the query has fewer than c items (trec_eval). Without a cutoff the divisor is the
@@ -35,7 +21,6 @@ def p(
     >>> p(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2).round(4)
     array([0.5])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     hits = lists.placed(relevant).sum(-1)
     values = divide_by_ideal(hits, as_like(lists.items.mask.sum(-1), hits)) if cutoff is None else hits / cutoff
@@ -57,15 +42,8 @@ P = Metric(
 )
 
 
-@documented_metric()
-def recall(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def recall(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Recall of each ranking: the share of the query's relevant items found among the first c.
 
     recall@c = (relevant items at ranks <= c) / (relevant items of the query).
@@ -75,7 +53,6 @@ def recall(
     >>> recall(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=1).round(4)
     array([0.5])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
     return fill_empty(divide_by_ideal(lists.placed(relevant).sum(-1), num_relevant), num_relevant > 0, conventions)
@@ -100,15 +77,8 @@ RECALL = Metric(
 )
 
 
-@documented_metric()
-def ap(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def ap(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Average precision of each ranking (Buckley & Voorhees 2000); its mean over queries is MAP.
 
     AP@c = (1/R) sum over ranks r <= c that hold a relevant item of (relevant items up to r) / r. R counts all relevant items of the query,
@@ -119,7 +89,6 @@ def ap(
     >>> ap(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # (1/1 + 2/3) / 2
     array([0.8333])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
     hits = lists.placed(relevant)

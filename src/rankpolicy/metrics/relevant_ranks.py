@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from rankpolicy.arrays import Array, clip, namespace
 from rankpolicy.kernels import codes
-from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, documented_metric
+from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, metric_function
 from rankpolicy.metrics.ranked import (
     JudgedItems,
+    Ranked,
     cut_weights,
     divide_by_ideal,
     fill_empty,
     rank_numbers,
-    ranked,
     ranks_of,
 )
 from rankpolicy.types import Conventions
 
 
-@documented_metric()
-def rr(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def rr(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Reciprocal rank of the first relevant item of each ranking (Voorhees 1999); its mean over queries is MRR.
 
     RR@c = 1 / r for the first rank r <= c that holds a relevant item, 0 where none does.
@@ -35,7 +28,6 @@ def rr(
     >>> rr(array([[0, 2, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)
     array([0.5])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     return fill_empty(
         namespace(relevant).max(lists.placed(relevant) / lists.ranks(), axis=-1), relevant.sum(-1) > 0, conventions
@@ -64,15 +56,8 @@ RR = Metric(
 )
 
 
-@documented_metric()
-def success(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def success(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Whether a relevant item is among the first c of each ranking.
 
     success@c = 1 where a rank r <= c holds a relevant item, else 0; its mean over queries is the success rate (trec_eval).
@@ -82,7 +67,6 @@ def success(
     >>> success(array([[0, 2, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2).round(4)
     array([1.])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     return fill_empty(namespace(relevant).max(lists.placed(relevant), axis=-1), relevant.sum(-1) > 0, conventions)
 
@@ -111,15 +95,8 @@ SUCCESS = Metric(
 )
 
 
-@documented_metric()
-def avg_rank(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def avg_rank(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Average rank of the relevant items of each query (Joachims 2002). Lower is better: as a reward write ``-avg_rank``.
 
     avg_rank@c = (1/R) sum over relevant items of min(rank, c + 1). Relevant items that a prefix of m < c positions leaves out have
@@ -130,7 +107,6 @@ def avg_rank(
     >>> avg_rank(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # (1 + 3) / 2
     array([2.])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
     ranks = ranks_of(lists.rankings, relevant.shape[-1])

@@ -7,20 +7,13 @@ import math
 from rankpolicy.arrays import Array, namespace
 from rankpolicy.declarations.settings import Declaration
 from rankpolicy.kernels import codes
-from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, check_range, documented_metric
-from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, rank_numbers, ranked, skip_empty
+from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, check_range, metric_function
+from rankpolicy.metrics.ranked import JudgedItems, Ranked, cut_weights, fill_empty, rank_numbers, skip_empty
 from rankpolicy.types import Conventions, RankPolicyError
 
 
-@documented_metric()
-def err(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-) -> Array:
+@metric_function()
+def err(lists: Ranked, *, cutoff: int | None, conventions: Conventions) -> Array:
     """Expected reciprocal rank of the item that satisfies a user who reads from the top (Chapelle et al. 2009).
 
     ERR@c = sum over ranks r <= c of (1/r) stop_r prod over r' < r of (1 - stop_r'), stop = (2^label - 1) / 2^max_label. It does not depend
@@ -31,7 +24,6 @@ def err(
     >>> err(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 7/16 + (1/3)(9/16)(1/16)
     array([0.4492])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     stops = lists.placed(_stops(lists.items, conventions))
     xp = namespace(stops)
     reaching = xp.concat([xp.ones_like(stops[..., :1]), (1 - stops).cumprod(-1)[..., :-1]], axis=-1)
@@ -83,16 +75,8 @@ PERSISTENCE = Declaration(
 )
 
 
-@documented_metric(persistence=PERSISTENCE)
-def rbp(
-    rankings: Array,
-    labels: Array,
-    mask: Array,
-    *,
-    cutoff: int | None = None,
-    conventions: Conventions = Conventions(),
-    persistence: float = 0.8,
-) -> Array:
+@metric_function(persistence=PERSISTENCE)
+def rbp(lists: Ranked, *, cutoff: int | None, conventions: Conventions, persistence: float = 0.8) -> Array:
     """Rank-biased precision of each ranking (Moffat & Zobel 2008).
 
     RBP@c = (1 - persistence) sum over ranks r <= c that hold a relevant item of persistence^(r - 1). A query without relevant items has
@@ -103,7 +87,6 @@ def rbp(
     >>> rbp(array([[2, 0, 1]]), array([[0.0, 1.0, 3.0]]), all_items(1, 3)).round(4)  # 0.2 (1 + 0.8^2)
     array([0.328])
     """
-    lists = ranked(rankings, labels, mask, cutoff=cutoff)
     relevant = lists.items.relevant(conventions)
     weights = _rank_weights(lists.rankings.shape[-1], persistence, like=relevant)
     return skip_empty((lists.placed(relevant) * weights).sum(-1), relevant.sum(-1) > 0, conventions)

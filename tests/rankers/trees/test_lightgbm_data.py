@@ -9,7 +9,7 @@ lightgbm = pytest.importorskip("lightgbm")
 
 import rankpolicy as rp  # noqa: E402
 from rankpolicy.rankers.trees.boosted_policy import BoostedPolicy  # noqa: E402
-from rankpolicy.rankers.trees.boosting import BoostedRegression  # noqa: E402
+from rankpolicy.rankers.trees.boosted_regression import BoostedRegression  # noqa: E402
 from rankpolicy.types import RankPolicyError  # noqa: E402
 
 RANKERS = (rp.LambdaMART, BoostedRegression, BoostedPolicy)
