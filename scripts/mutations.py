@@ -59,7 +59,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "fairness/expected_exposure.py": ("tests/fairness/test_fairness_metrics.py",),
     "fairness/exposure_parity.py": ("tests/fairness/test_fairness_metrics.py",),
     "fairness/prefix_shares.py": ("tests/fairness/test_fairness_metrics.py",),
-    "fairness/parity_offsets.py": ("tests/fairness/test_parity_offsets.py",),
+    "fairness/group_offsets.py": ("tests/fairness/test_parity_offsets.py",),
     "fairness/two_groups.py": ("tests/fairness/test_uncertain_merit.py",),
     "fairness/uncertain_merit.py": ("tests/fairness/test_uncertain_merit.py",),
     "fairness/label_scenarios.py": ("tests/fairness/test_label_scenarios.py",),

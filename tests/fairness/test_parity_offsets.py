@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from rankpolicy.fairness import group_disparity, position_bias
-from rankpolicy.fairness.parity_offsets import parity_offsets
+from rankpolicy.fairness.group_offsets import parity_offsets
 from rankpolicy.gradients.exact import exposure_gradient
 from rankpolicy.types import RankPolicyError
 

@@ -6,81 +6,69 @@
 Nothing here depends on how exposures were computed: exactly, from samples, or from a mixture of rankings.
 """
 
-from rankpolicy.fairness.aims import FairnessAim, GroupExposure, IndividualExposure, as_aim
-from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
-from rankpolicy.fairness.disparity import Disparity, group_disparity, individual_disparity
-from rankpolicy.fairness.exposure import (
-    MERITS,
-    POSITION_BIASES,
-    merit_of,
-    mixture_exposure,
-    position_bias,
-    sampled_exposure,
-)
-from rankpolicy.fairness.exposure_parity import (
-    awrf,
-    disparate_treatment,
-    ee_d,
-    ee_l,
-    ee_r,
-    exposure_difference,
-    exposure_ratio,
-    target_exposure,
-    treatment_difference,
-)
-from rankpolicy.fairness.groups import GroupCodes, encode_groups
-from rankpolicy.fairness.label_scenarios import MeritScenarios
-from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
-from rankpolicy.fairness.members import AIMS, FAIRNESS_METRICS, measure_fairness
-from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
-from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, rkl, rnd, skew
-from rankpolicy.fairness.uncertain_merit import fair_policies
-from rankpolicy.policies.mixture import ranking_exposure
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AIMS",
-    "FAIRNESS_METRICS",
-    "MERITS",
-    "POSITION_BIASES",
-    "Decomposition",
-    "Disparity",
-    "FairRanking",
-    "FairnessAim",
-    "GroupCodes",
-    "GroupExposure",
-    "IndividualExposure",
-    "MeritScenarios",
-    "ParityOffsets",
-    "as_aim",
-    "awrf",
-    "birkhoff_decomposition",
-    "constrained_ranking",
-    "disparate_treatment",
-    "ee_d",
-    "ee_l",
-    "ee_r",
-    "encode_groups",
-    "exposure_difference",
-    "exposure_ratio",
-    "fair_policies",
-    "group_disparity",
-    "individual_disparity",
-    "joint_mixture",
-    "max_skew",
-    "measure_fairness",
-    "merit_of",
-    "min_skew",
-    "mixture_exposure",
-    "mixture_of",
-    "ndkl",
-    "parity_offsets",
-    "penalized_ranking",
-    "position_bias",
-    "ranking_exposure",
-    "rkl",
-    "rnd",
-    "sampled_exposure",
-    "skew",
-    "target_exposure",
-    "treatment_difference",
-]
+from rankpolicy.optional import lazy_imports
+
+if TYPE_CHECKING:
+    from rankpolicy.fairness.aims import (
+        FairnessAim as FairnessAim,
+        GroupExposure as GroupExposure,
+        IndividualExposure as IndividualExposure,
+        as_aim as as_aim,
+    )
+    from rankpolicy.fairness.birkhoff import (
+        Decomposition as Decomposition,
+        birkhoff_decomposition as birkhoff_decomposition,
+        joint_mixture as joint_mixture,
+        mixture_of as mixture_of,
+    )
+    from rankpolicy.fairness.disparity import (
+        Disparity as Disparity,
+        group_disparity as group_disparity,
+        individual_disparity as individual_disparity,
+    )
+    from rankpolicy.fairness.exposure import (
+        MERITS as MERITS,
+        POSITION_BIASES as POSITION_BIASES,
+        merit_of as merit_of,
+        mixture_exposure as mixture_exposure,
+        position_bias as position_bias,
+        sampled_exposure as sampled_exposure,
+    )
+    from rankpolicy.fairness.exposure_parity import (
+        awrf as awrf,
+        disparate_treatment as disparate_treatment,
+        ee_d as ee_d,
+        ee_l as ee_l,
+        ee_r as ee_r,
+        exposure_difference as exposure_difference,
+        exposure_ratio as exposure_ratio,
+        target_exposure as target_exposure,
+        treatment_difference as treatment_difference,
+    )
+    from rankpolicy.fairness.group_offsets import ParityOffsets as ParityOffsets, parity_offsets as parity_offsets
+    from rankpolicy.fairness.groups import GroupCodes as GroupCodes, encode_groups as encode_groups
+    from rankpolicy.fairness.label_scenarios import MeritScenarios as MeritScenarios
+    from rankpolicy.fairness.lp_post_processing import (
+        FairRanking as FairRanking,
+        constrained_ranking as constrained_ranking,
+        penalized_ranking as penalized_ranking,
+    )
+    from rankpolicy.fairness.members import (
+        AIMS as AIMS,
+        FAIRNESS_METRICS as FAIRNESS_METRICS,
+        measure_fairness as measure_fairness,
+    )
+    from rankpolicy.fairness.prefix_shares import (
+        max_skew as max_skew,
+        min_skew as min_skew,
+        ndkl as ndkl,
+        rkl as rkl,
+        rnd as rnd,
+        skew as skew,
+    )
+    from rankpolicy.fairness.uncertain_merit import fair_policies as fair_policies
+    from rankpolicy.policies.mixture import ranking_exposure as ranking_exposure
+
+__getattr__, __dir__, __all__ = lazy_imports(__name__, __file__)

@@ -93,7 +93,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     and the price of disparity at D is max(0, λ + penalty * (D - δ)).
 
     With the setting ``parity`` of ``fairness`` above 0 the policy is over scores + parity * offsets, where the whole offsets would give all
-    groups of a query the same mean exposure (fairness/parity_offsets.py); the gradient goes through them.
+    groups of a query the same mean exposure (fairness/group_offsets.py); the gradient goes through them.
     """
 
     per_policy: ClassVar[tuple[str, ...]] = ("strength", "entropy")
