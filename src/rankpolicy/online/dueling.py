@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.online.online_ranker import Floats, Items, Mask, OnlineRanker, ShownLists
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class DBGD(OnlineRanker):
     """Dueling bandit gradient descent (Yue & Joachims 2009), compared by team-draft interleaving (Radlinski et al. 2008).
 

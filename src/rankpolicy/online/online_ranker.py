@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bundle import write_bundle
 from rankpolicy.declarations.arguments import as_float64, checked_path
-from rankpolicy.declarations.settings import changed_settings, check_settings, documented, plain, seed_setting, setting
+from rankpolicy.declarations.settings import (
+    changed_settings,
+    check_settings,
+    plain,
+    seed_setting,
+    setting,
+    settings_class,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
@@ -47,8 +54,7 @@ class ShownLists:
     __repr__ = short_repr
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class OnlineRanker(ABC):
     """Shows lists of the items of queries, drawn or sorted by x · weights, and learns from their clicks.
 

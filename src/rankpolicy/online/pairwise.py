@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.online.online_ranker import (
     Floats,
     Items,
@@ -21,8 +20,7 @@ from rankpolicy.policies.choices import log_remaining_weights
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class PDGD(OnlineRanker):
     """Pairwise differentiable gradient descent (Oosterhuis & de Rijke 2018).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.arrays import to_numpy
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.declarations.arguments import as_float64
-from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.metrics.ranked import discounts
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.online.candidate import Candidate
@@ -39,8 +38,7 @@ _STEPS_PER_ROOT = 10  # 10 sqrt(n) steps of learning by the time n lists were sh
 
 
 @final
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class SafePolicyGradient(OnlineRanker):
     """Shows lists of a Plackett-Luce policy and replaces it when its own lists prove that another one earns more.
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.kernels.bandits.memory import WHOLE_LIST, Memory
 from rankpolicy.service.domain.marks import rewards_in
 from rankpolicy.service.domain.messages import RankRequest, Slot
@@ -38,8 +38,7 @@ class _Choice:
     chances: NDArray[np.float64]
 
 
-@documented
-@dataclass(kw_only=True, eq=False)
+@settings_class
 class Personalizer(ServedPolicy):
     """Chooses an action for a context, or one for each of several slots, and learns from rewards.
 
