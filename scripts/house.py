@@ -22,17 +22,17 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 53_150,
-    "modules": 585,
+    "lines of code": 52_350,
+    "modules": 540,
     "modules in the largest folder": 20,
-    "functions over 60 lines": 27,
+    "functions over 60 lines": 26,
     "vague names, %": 0.48,
-    "PGRank.fit, files": 48,
-    "PGRank.fit, functions": 307,
-    "PGRank.rank, files": 13,
-    "rankpolicy train, files": 73,
-    "FairExposure.fit, files": 60,
-    "DcmTS make, rank, learn, files": 6,
+    "PGRank.fit, files": 30,
+    "PGRank.fit, functions": 219,
+    "PGRank.rank, files": 11,
+    "rankpolicy train, files": 58,
+    "FairExposure.fit, files": 53,
+    "DcmTS make, rank, learn, files": 5,
 }
 # Names that fit anything and so say nothing of what they hold.
 # fmt: off

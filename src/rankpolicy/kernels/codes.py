@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-DCG = 0
-NDCG = 1
-AP = 2
-RR = 3
-P = 4
-RECALL = 5
-ERR = 6
-AVG_RANK = 7
-SUCCESS = 8
-
+METRIC_CODES = DCG, NDCG, AP, RR, P, RECALL, ERR, AVG_RANK, SUCCESS = range(9)
 NO_CUTOFF = 1 << 40  # stands for "every position counts"; longer than any list
 
 
