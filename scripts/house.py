@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 52_350,
+    "lines of code": 52_650,
     "modules": 540,
     "modules in the largest folder": 20,
     "functions over 60 lines": 26,

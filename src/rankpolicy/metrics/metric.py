@@ -249,15 +249,15 @@ def metric_function(**options: Declaration) -> Callable[[Callable[..., Array]], 
             lists = ranked(rankings, labels, mask, cutoff=cutoff)
             return values_of(lists, cutoff=cutoff, conventions=conventions, **own_options)
 
-        own = [inspect.signature(values_of).parameters[name] for name in options]
+        option_parameters = [inspect.signature(values_of).parameters[name] for name in options]
         *shared, _ = inspect.signature(metric).parameters.values()
         texts = "".join(
             f"{parameter.name}\n    {options[parameter.name].help} The default is {parameter.default:g}.\n"
-            for parameter in own
+            for parameter in option_parameters
         )
         functools.update_wrapper(metric, values_of)
         del metric.__wrapped__  # type: ignore[attr-defined]  # its arguments are others
-        metric.__signature__ = inspect.Signature([*shared, *own], return_annotation="Array")  # type: ignore[attr-defined]
+        metric.__signature__ = inspect.Signature([*shared, *option_parameters], return_annotation="Array")  # type: ignore[attr-defined]
         metric.__doc__ = inspect.cleandoc(values_of.__doc__ or "") + "\n" + _PARAMETERS + texts
         return metric
 
