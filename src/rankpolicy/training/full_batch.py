@@ -100,8 +100,8 @@ def _parts(waiting: Sequence[_OneSearch]) -> list[list[_OneSearch]]:
 
 def _evaluate(searches: Sequence[_OneSearch]) -> None:
     """Tell each search the value and the gradient at its point."""
-    batch, objective = searches[0].fit.batch, merged([each.fit.objective for each in searches], _LIKE)
-    points = torch.from_numpy(np.stack([each.point for each in searches if each.point is not None]))
+    batch, objective = searches[0].fit.batch, merged([search.fit.objective for search in searches], _LIKE)
+    points = torch.from_numpy(np.stack([search.point for search in searches if search.point is not None]))
     num_policies, num_features = len(points), batch.features.shape[1]
     # The weights of one network after those of another, the bias last.
     networks = points.view(num_policies, -1, num_features + 1)
@@ -109,12 +109,12 @@ def _evaluate(searches: Sequence[_OneSearch]) -> None:
     scores = batch.features @ mean[:, :-1].t() + mean[:, -1]
     padded = batch.padding.pad(scores.t())
     repeated = replace(batch.repeated(num_policies), num_policies=num_policies)
-    known = [each.coefficients for each in searches]
-    guess = None if any(own is None for own in known) else torch.cat([own for own in known if own is not None])
+    coefficients_before = [search.coefficients for search in searches if search.coefficients is not None]
+    guess = torch.cat(coefficients_before) if len(coefficients_before) == len(searches) else None
     assert isinstance(objective, FairPolicyGradient)
     value = objective(padded, repeated, guess=guess)
     (slope,) = torch.autograd.grad(value.loss.sum(), mean)
-    decays = points.new_tensor([each.fit.weight_decay for each in searches])
+    decays = points.new_tensor([search.fit.weight_decay for search in searches])
     gradient = (slope[:, None] / networks.shape[1]).expand_as(networks).reshape(num_policies, -1) + decays[
         :, None
     ] * points
@@ -122,11 +122,11 @@ def _evaluate(searches: Sequence[_OneSearch]) -> None:
     values = decays / 2 * points.square().sum(1) - reports
     new = value.coefficients
     assert new is not None
-    for each, own_value, own_gradient, report, coefficients in zip(
+    for search, own_value, own_gradient, report, coefficients in zip(
         searches, values.tolist(), gradient.numpy(), reports.tolist(), new.chunk(num_policies), strict=True
     ):
-        each.coefficients = coefficients
-        each.told(own_value, own_gradient, report)
+        search.coefficients = coefficients
+        search.told(own_value, own_gradient, report)
 
 
 _LIKE = torch.zeros((), dtype=torch.float64)
