@@ -80,6 +80,9 @@ def serve(
         database = None if db is None else str(db)
         typed = {"host": host, "port": port, "db": database, "window_seconds": window, "seed": seed}
         chosen = _configuration(config, typed, playground=playground)
+        let_users_come = None
+        if playground:
+            let_users_come = stack.enter_context(simulated_users(chosen, rate=users, seed=seed, report=log_line))
 
         def announce(url: str) -> None:
             if as_json:
@@ -91,16 +94,10 @@ def serve(
                 )
                 users_text = f", with {users:g} simulated users per second" if playground else ""
                 print(f"dashboard at {url}/{users_text}", flush=True)
-
-        if playground:
-            let_users_come = stack.enter_context(simulated_users(chosen, rate=users, seed=seed, report=log_line))
-
-        def announce_and_start(url: str) -> None:
-            announce(url)
-            if playground:
+            if let_users_come is not None:
                 let_users_come(url)
 
-        serve_forever(chosen, announce=announce_and_start)
+        serve_forever(chosen, announce=announce)
 
 
 def _configuration(config: Path | None, typed: dict[str, Any], *, playground: bool) -> ServiceConfig:

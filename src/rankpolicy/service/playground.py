@@ -88,18 +88,6 @@ class World:
                     break
         return clicked
 
-    def best_share(self, query: str, cutoff: int = CUTOFF) -> float:
-        """The probability of at least one click on the best list.
-
-        >>> world = World()
-        >>> all(world.best_share(query) > 0.7 for query in world.items)
-        True
-        """
-        missed = 1.0
-        for item in sorted(self.items[query], key=lambda item: -item.attraction)[:cutoff]:
-            missed *= 1 - item.attraction
-        return 1 - missed
-
 
 class Playground:
     """Simulated users who each ask one policy, chosen at random, for a list."""
