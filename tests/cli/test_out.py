@@ -26,6 +26,15 @@ def calls(folder, tmp_path, monkeypatch):
     log = tmp_path / "log.csv"
     rows = [(f"s{s}", "q", i, p, (s + p) % 2) for s in range(12) for p, i in enumerate("ab" if s % 2 else "ba", 1)]
     log.write_text("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    queries = [f"q{number}" for number in range(6)]
+    searches, items = tmp_path / "searches.csv", tmp_path / "items.csv"
+    shown = [
+        f"{query},{query},{item},{rank},{int(rank == 1)}" for query in queries for rank, item in enumerate("ab", 1)
+    ]
+    searches.write_text("\n".join(["session,query,item,position,clicked", *shown]))
+    items.write_text(
+        "\n".join(["query,item_id,x", *(f"{query},{item},{ord(item)}" for query in queries for item in "ab")])
+    )
     claim = Claim(claim="x", paper="y", ours="z", low=1, high=1, at_least=0)
     outcome = Outcome(rows=({"method": "ours"},), claims=(claim,))
     monkeypatch.setitem(TARGETS, "paper/table", Target(name="paper/table", what="a table", run=lambda setup: outcome))
@@ -57,6 +66,7 @@ def calls(folder, tmp_path, monkeypatch):
         ],
         "simulate": ["--steps", 20, "--runs", 2, "--bandits", "random"],
         "reproduce": ["paper/table"],
+        "loop": ["--ubi", searches, "--features", items, "--engine", "opensearch", "--set", "num_trees=2", "--set", "min_items_in_leaf=1"],
         "clicks fit": [log, "--models", "gctr"],
         "clicks bias": [log, "--method", "all-pairs", "--resamples", 0],
     }
