@@ -17,7 +17,7 @@ WITHOUT_RESULTS = {
     "serve",
     "service",
 }  # clicks and service are groups
-FILES = {"train", "predict", "export", "clicks judgments"}
+FILES = {"train", "predict", "export", "distil", "clicks judgments"}
 
 
 @pytest.fixture
