@@ -31,6 +31,7 @@ EXTRA_OF = {
     "apsw": "serve",
     "httpx": "serve",
     "psycopg": "postgres",
+    "opentelemetry": "otel",
     "optuna": "tune",
     "ray": "ray",
     "onnx": "onnx",

@@ -122,6 +122,11 @@ class ServiceConfig:
         at_least=0,
         at_most=1,
     )
+    traces: bool = setting(
+        False,
+        "Send a span of every request by OpenTelemetry (OTLP over HTTP), to where OTEL_EXPORTER_OTLP_ENDPOINT and its kin say. Needs "
+        "pip install 'rankpolicy[otel]'.",
+    )
     seed: int | None = setting(
         None, "Seed of random lists, for tests; None draws from the secret of the database.", at_least=0
     )

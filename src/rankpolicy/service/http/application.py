@@ -36,6 +36,7 @@ from rankpolicy.service.http.bodies import (
 from rankpolicy.service.http.openapi import POSTED, READ
 from rankpolicy.service.http.prometheus import Metrics, host_gauges
 from rankpolicy.service.http.routes import refusal_by, routed_pages
+from rankpolicy.service.http.traces import Traces
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done
 from rankpolicy.service.ranking_service import RankingService
@@ -61,6 +62,8 @@ class Application:
         Called with the traceback of a failure that bad input does not explain.
     access_log
         Gets a line for some of the requests; None for none.
+    traces
+        Gets a span of every request; None for none.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class Application:
         *,
         report: Callable[[str], None] = lambda text: None,
         access_log: AccessLog | None = None,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces = traces
         self._service, self._report, self._access_log = service, report, access_log
         self.num_connections: Callable[[], int] = lambda: 0  # open ones; set by the server
         self.metrics = Metrics()
@@ -208,6 +213,8 @@ class Application:
     def _count(self, scope: Scope, request_id: bytes, status: int, seconds: float) -> None:
         path = scope["path"]
         self.metrics.count(_named(path), status, seconds)
+        if self._traces is not None:
+            self._traces.add(scope, _named(path), request_id, status, seconds)
         self.dashboard.rates.count(path, status, seconds)
         if self._access_log is not None and self._access_log.wants_next():
             client = scope.get("client")
@@ -270,6 +277,8 @@ class Application:
         await asyncio.to_thread(self._service.stop)
         if self._access_log is not None:
             await asyncio.to_thread(self._access_log.stop)
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.stop)
 
 
 class _Marked:
