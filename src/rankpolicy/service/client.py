@@ -15,10 +15,11 @@ import msgspec
 
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
+from rankpolicy.optional import require
 from rankpolicy.service.domain.clock import time_ordered_id
 from rankpolicy.service.domain.messages import Evaluate, NewEvent, Promote, RankRequest, Rollback
 from rankpolicy.service.errors import ServiceError
-from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.types import RankPolicyError
 
 _RETRIED = {502, 503, 504}
 _FIRST_PAUSE = 0.05  # seconds before the second attempt; doubled for each further one
@@ -47,10 +48,7 @@ class Client:
     def __init__(
         self, url: str, *, key: str | None = None, timeout: float = 10.0, attempts: int = 5, transport: Any = None
     ) -> None:
-        try:
-            import httpx
-        except ImportError:
-            raise MissingDependencyError("The client needs httpx: pip install 'rankpolicy[serve]'") from None
+        httpx = require("httpx", "The client")
         if not url.startswith(("http://", "https://")):
             raise RankPolicyError(f"url must be an address such as http://127.0.0.1:8080; got {url!r:.80}.")
         if key is not None and not (key.isascii() and key.isprintable()):

@@ -204,7 +204,7 @@ def _new_key(config: ServiceConfig) -> str | None:
     """A key for the users if the service asks for keys. It is known to this process only."""
     if not is_url(config.place) and not Path(config.db).exists():
         return None
-    with closing(open_store(config.place, role="keys", check="none")) as store:
+    with closing(open_store(config.place, role="keys")) as store:
         if not store.had_keys():
             return None
         key, stored = new_key(["rank", "events"])

@@ -65,13 +65,13 @@ class RankingService:
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(plan) for plan in config.retrains()]})
-        self._store = open_store(config.place, check="none")
+        self._store = open_store(config.place)
         writer: Writer | None = None
         try:
             # Both run while the states are computed: a process needs half a second to import, pages of a large file take longer.
             self._writer = writer = Writer(config.place, locks=self._store.locks)
             wait_for_check = self._store.check_beside(config.check)
-            self.reader = open_store(config.place, role="reader", check="none")
+            self.reader = open_store(config.place, role="reader")
             self.clock = Clock(not_before=self._store.last_stamp())
             self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
@@ -389,7 +389,7 @@ class RankingService:
         use
             What to call; its result is returned.
         """
-        with closing(open_store(self.config.place, role="keys", check="none")) as store:
+        with closing(open_store(self.config.place, role="keys")) as store:
             return use(store, self.clock.now())
 
     async def _watch(self) -> None:
@@ -435,7 +435,7 @@ class RankingService:
     def _check_rows(self) -> None:
         """Check every row of the log once, in small steps between requests: a start reads only what came after the snapshots."""
         try:
-            with closing(open_store(self.config.place, role="reader", check="none")) as store:
+            with closing(open_store(self.config.place, role="reader")) as store:
                 for _ in store.checked_blocks():
                     if self._ending.wait(_SECONDS_BETWEEN_BLOCKS):
                         return

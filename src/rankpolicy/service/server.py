@@ -137,7 +137,7 @@ def _check_exposure(config: ServiceConfig) -> None:
         return
     has_keys = False
     if is_url(config.place) or os.path.exists(config.db):
-        with closing(open_store(config.place, check="none")) as store:  # which converts an older format
+        with closing(open_store(config.place)) as store:  # which converts an older format
             has_keys = bool(store.valid_keys())
     if not has_keys:
         raise RankPolicyError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankpolicy.optional import how_to_install
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def need_serve() -> None:
     """Refuse a verb of the service where a package of it is missing."""
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError(f"The service needs {package}: pip install 'rankpolicy[serve]'")
+            raise MissingDependencyError(f"The service needs {package}: {how_to_install(package)}")
 
 
 def check_is_there(db: str) -> None:
@@ -53,7 +54,7 @@ def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[Store]:
 
     if must_exist:
         check_is_there(db)
-    with closing(open_store(db, role=role, check="none")) as store:
+    with closing(open_store(db, role=role)) as store:
         yield store
 
 

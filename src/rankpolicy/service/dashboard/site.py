@@ -91,7 +91,7 @@ class Dashboard:
         self._follower.stop()
 
     def _open_log(self) -> Store:
-        return open_store(self._service.config.place, role="reader", check="none")
+        return open_store(self._service.config.place, role="reader")
 
     def routes(self) -> list[BaseRoute]:
         """Where the pages are."""

@@ -58,7 +58,7 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     from rankpolicy.service.domain.messages import Evaluate
     from rankpolicy.service.log import open_store
 
-    with closing(open_store(job["db"], role="keys", check="none")) as store:
+    with closing(open_store(job["db"], role="keys")) as store:
         now = Clock(not_before=store.last_stamp()).now()
         if job["job"] == "retrain":
             from rankpolicy.service.learning.retrain import retrain

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from rankpolicy.service.log.store import Store
 
 
-def open_store(location: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> Store:
-    """The store."""
+def open_store(location: str | os.PathLike[str], *, role: str = "server") -> Store:
+    """The store. Pages of a file are not checked: a server does that while it starts (``Store.check_beside``)."""
     if is_url(location):
         from rankpolicy.service.log.postgres import PostgresStore
 
-        return PostgresStore(str(location), role=role, check=check)
+        return PostgresStore(str(location), role=role)
     from rankpolicy.service.log.sqlite import SqliteStore
 
-    return SqliteStore(location, role=role, check=check)
+    return SqliteStore(location, role=role, check="none")
 
 
 def is_url(location: str | os.PathLike[str]) -> bool:

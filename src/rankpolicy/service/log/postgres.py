@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from rankpolicy.optional import require
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.sqlite import schema as sqlite_schema
 from rankpolicy.service.log.store import LESSONS, Store, check_format
 from rankpolicy.service.log.tables import OpenLists, Tables
 from rankpolicy.service.log.transaction import Row, Transaction
-from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.types import RankPolicyError
 
 FORMAT = 1
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
@@ -82,12 +83,12 @@ class PostgresStore(Store):
     order in which they did. A commit also brings the lessons that other servers have written since the last one: each server folds the
     same log in the same order, and all have the same states.
 
-    Roles: ``"server"`` and ``"writer"`` write lists and events, ``"keys"`` keys, ``"reader"`` nothing. ``check`` does nothing here:
-    PostgreSQL checks its pages itself (``initdb --data-checksums``).
+    Roles: ``"server"`` and ``"writer"`` write lists and events, ``"keys"`` keys, ``"reader"`` nothing. PostgreSQL
+    checks its pages itself (``initdb --data-checksums``).
     """
 
-    def __init__(self, url: str, *, role: str = "server", check: str = "quick") -> None:
-        self._psycopg = import_psycopg()
+    def __init__(self, url: str, *, role: str = "server") -> None:
+        self._psycopg = require("psycopg", "A PostgreSQL store")
         self._url, self._role = url, role
         self.name = _without_password(self._psycopg, url)
         self._connection: Any = None
@@ -258,15 +259,6 @@ class _WithMarks:
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         return self._connection.execute(with_marks(statement), values or None)
-
-
-def import_psycopg() -> Any:
-    """The client library of PostgreSQL."""
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingDependencyError("A PostgreSQL store needs psycopg: pip install 'rankpolicy[postgres]'") from None
-    return psycopg
 
 
 def _without_password(psycopg: Any, url: str) -> str:

@@ -161,7 +161,7 @@ def write_for(location: str, ends: list[socket.socket]) -> None:
 
 
 def _opened(location: str) -> Store:
-    store = open_store(location, role="writer", check="none")
+    store = open_store(location, role="writer")
     store.begin_to_serve()
     return store
 

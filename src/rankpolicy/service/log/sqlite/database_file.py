@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rankpolicy.optional import require
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.sqlite.schema import APPLICATION, CONVERSIONS, FORMAT, SCHEMA
 from rankpolicy.service.log.store import check_format
@@ -56,10 +57,7 @@ def _drop(unfinished: Path) -> None:
 @lru_cache(maxsize=1)
 def import_apsw() -> Any:
     """The SQLite library; the one in Python's standard library may be too old."""
-    try:
-        import apsw
-    except ImportError:
-        raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
+    apsw = require("apsw", "The service")
     installed, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
     if tuple(map(int, installed.split("."))) < OLDEST_SQLITE:
         raise MissingDependencyError(
