@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numba
 
+from rankpolicy.kernels import unique_symbols  # noqa: F401  (before anything is compiled)
 from rankpolicy.threads import this_thread, usable_cpus
 
 # If numba was loaded before rankpolicy, it has not seen what rankpolicy.threads chose.

@@ -27,6 +27,8 @@ if HAS_NUMBA:
     from numba import types
     from numba.extending import register_jitable
 
+    from rankpolicy.kernels import unique_symbols  # noqa: F401  (before anything is compiled)
+
     register_formulas(register_jitable)
     type_of: Any = numba.typeof
     MEMORY = type_of(
