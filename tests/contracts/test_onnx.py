@@ -33,9 +33,12 @@ QUICK = {
         "relevance_settings": {"boosted-regression": {"num_trees": 5}},
     },
     "fair-lp": {},
+    "equity-of-attention": {"num_rankings": 2},
 }
 TREES = ("lambdamart", "boosted-policy", "boosted-regression")
 REFUSED = {
+    "fa-ir": "all items of its query and their groups",
+    "equity-of-attention": "assignments of all items of its query",
     "fair-lp": "linear program over all items of its query",
     "fair-exposure": "optimisation over all items of its query",
 }

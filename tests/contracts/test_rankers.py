@@ -37,10 +37,11 @@ QUICK = {
         "relevance_settings": {"boosted-regression": {"num_trees": 5}},
     },
     "fair-lp": {"strength": 0.1},
+    "equity-of-attention": {"num_rankings": 5, "quality": 0.5},
 }
 ALL = pytest.mark.parametrize("name", RANKERS)
 # Most rankers score an item by itself; these need its query and its group.
-RANKS_BY_GROUPS = ("fair-lp", "fair-exposure")
+RANKS_BY_GROUPS = ("fair-lp", "fair-exposure", "fa-ir", "equity-of-attention")
 
 
 def new_ranker(name, **settings):

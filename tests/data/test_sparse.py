@@ -106,7 +106,11 @@ def test_every_ranker_learns_and_scores_the_same(name):
         )
         for given in (X, sparse.csr_matrix(X))
     ]
-    beside = {"qid": QID, "protected": GROUPS} if name in ("fair-lp", "fair-exposure") else {}
+    beside = (
+        {"qid": QID, "protected": GROUPS}
+        if name in ("fair-lp", "fair-exposure", "fa-ir", "equity-of-attention")
+        else {}
+    )
     expected = fitted[0].predict(X, **beside)
     for ranker in fitted:
         for given in (X, sparse.csc_matrix(X)):

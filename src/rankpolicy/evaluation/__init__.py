@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         paired_t_test as paired_t_test,
         wilcoxon_signed_rank as wilcoxon_signed_rank,
     )
+    from rankpolicy.evaluation.mean_bound import upper_mean as upper_mean
     from rankpolicy.evaluation.measure import evaluate as evaluate, evaluate_scores as evaluate_scores
     from rankpolicy.evaluation.table import MetricTable as MetricTable
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         IndividualExposure as IndividualExposure,
         as_aim as as_aim,
     )
+    from rankpolicy.fairness.amortized_attention import equal_attention_rankings as equal_attention_rankings
     from rankpolicy.fairness.birkhoff import (
         Decomposition as Decomposition,
         birkhoff_decomposition as birkhoff_decomposition,
@@ -67,6 +68,11 @@ if TYPE_CHECKING:
         rkl as rkl,
         rnd as rnd,
         skew as skew,
+    )
+    from rankpolicy.fairness.protected_prefixes import (
+        corrected_alpha as corrected_alpha,
+        minimum_protected as minimum_protected,
+        rejection_probability as rejection_probability,
     )
     from rankpolicy.fairness.uncertain_merit import fair_policies as fair_policies
     from rankpolicy.policies.mixture import ranking_exposure as ranking_exposure

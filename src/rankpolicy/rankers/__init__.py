@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.networks.pg_rank import PGRank as PGRank
     from rankpolicy.rankers.networks.regression import Regression as Regression
     from rankpolicy.rankers.on_workers import fit_on_workers as fit_on_workers
+    from rankpolicy.rankers.post_processing.equity_of_attention import EquityOfAttention as EquityOfAttention
+    from rankpolicy.rankers.post_processing.fa_ir import FAStarIR as FAStarIR
     from rankpolicy.rankers.post_processing.fair_exposure import FairExposure as FairExposure
     from rankpolicy.rankers.post_processing.fair_lp import FairLP as FairLP
     from rankpolicy.rankers.trees.boosted_policy import BoostedPolicy as BoostedPolicy

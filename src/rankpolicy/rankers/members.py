@@ -20,6 +20,8 @@ RANKERS: Members[type[Ranker]] = Members(
         "fair-pg-rank": f"{_NETWORKS}.fair_pg_rank:FairPGRank",
         "fair-exposure": "rankpolicy.rankers.post_processing.fair_exposure:FairExposure",
         "fair-lp": "rankpolicy.rankers.post_processing.fair_lp:FairLP",
+        "fa-ir": "rankpolicy.rankers.post_processing.fa_ir:FAStarIR",
+        "equity-of-attention": "rankpolicy.rankers.post_processing.equity_of_attention:EquityOfAttention",
         "bandit-rank": f"{_NETWORKS}.bandit_rank:BanditRank",
         "matching-cross": f"{_NETWORKS}.matching_cross:MatchingCross",
         "deltr": f"{_NETWORKS}.list_net:DELTR",

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.evaluation.upper_mean import log_capital
+from rankpolicy.evaluation.mean_bound import log_capital
 from rankpolicy.fairness import encode_groups, group_disparity, merit_of, position_bias
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.types import RankPolicyError

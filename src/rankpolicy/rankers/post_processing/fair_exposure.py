@@ -17,8 +17,8 @@ from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, seed_setting, setting, settings_class
 from rankpolicy.declarations.values import settings_by_method
+from rankpolicy.evaluation.mean_bound import upper_mean
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
-from rankpolicy.evaluation.upper_mean import upper_mean
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
 from rankpolicy.fairness.birkhoff import Decomposition
 from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios, sampled_scenarios

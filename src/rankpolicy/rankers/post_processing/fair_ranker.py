@@ -22,7 +22,7 @@ from rankpolicy.types import Conventions, RankPolicyError
 Floats = NDArray[np.float64]
 # Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
-_NOT_ESTIMATORS = ("fair-lp", "fair-exposure", "auto")
+_NOT_ESTIMATORS = ("fair-lp", "fair-exposure", "fa-ir", "equity-of-attention", "auto")
 
 
 class FairRanker(Ranker):

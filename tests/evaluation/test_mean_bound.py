@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import rankpolicy as rp
-from rankpolicy.evaluation.upper_mean import upper_mean
+from rankpolicy.evaluation.mean_bound import upper_mean
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
