@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class _Cell(NamedTuple):
 
 
 def run(setup: Setup) -> Outcome:
+    data = setup.folder(DATASETS[1]).parent
     checkpoints = CHECKPOINTS[:1] if setup.is_smoke else CHECKPOINTS
     cells = [
         _Cell(dataset, users, method, run)
@@ -43,17 +45,17 @@ def run(setup: Setup) -> Outcome:
         for method in METHODS
     ]
     rows: list[Row] = []
-    for number, found in setup.as_finished(partial(_curve, setup, checkpoints), cells):
+    for number, found in setup.as_finished(partial(_curve, data, setup.seed, checkpoints), cells):
         rows += found
         setup.report(f"{cells[number]}: {found[-1]['ndcg']:.4f} after {found[-1]['lists']:,} lists")
     rows.sort(key=lambda row: (row["users"], row["dataset"], row["method"], row["run"], row["clicks"]))
     return Outcome(rows=tuple(rows), claims=tuple(_claims(rows, checkpoints)) if not setup.is_smoke else ())
 
 
-def _curve(setup: Setup, checkpoints: tuple[int, ...], cell: _Cell) -> list[Row]:
+def _curve(data: Path, first_seed: int, checkpoints: tuple[int, ...], cell: _Cell) -> list[Row]:
     """NDCG@10 on test queries at the checkpoints; of the policy that serves, and of the candidate."""
-    seed = setup.seed + cell.run
-    around = environment(setup.folder(cell.dataset).parent, cell.dataset, seed)
+    seed = first_seed + cell.run
+    around = environment(data, cell.dataset, seed)
     ranker = made(cell.method, around, seed)
     users = users_of(cell.users, around.num_grades, CUTOFF)
     rows: list[Row] = []

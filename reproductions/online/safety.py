@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -33,28 +34,28 @@ class _Task(NamedTuple):
 
 
 def run(setup: Setup) -> Outcome:
+    data = setup.folder(DATASETS[0]).parent
     num_runs = 4 if setup.is_smoke else NUM_RUNS
     tasks = [_Task(run, method) for run in range(num_runs) for method in ("safe-policy-gradient", "pdgd")]
     rows: list[Row] = []
-    for number, row in setup.as_finished(partial(_run, setup), tasks):
+    for number, row in setup.as_finished(partial(_run, data, setup.seed, 300 if setup.is_smoke else NUM_LISTS), tasks):
         rows.append(row)
         setup.report(f"{tasks[number]}: largest loss {row['largest_loss']:.1f}, surplus {row['surplus']:+.1f}")
     rows.sort(key=lambda row: (row["method"], row["run"]))
     return Outcome(rows=tuple(rows), claims=() if setup.is_smoke else _claims(rows))
 
 
-def _run(setup: Setup, task: _Task) -> Row:
+def _run(data: Path, first_seed: int, num_lists: int, task: _Task) -> Row:
     """The largest loss against the logger at any time, in expected earnings of the first click."""
     kind, dataset = USERS[task.run % 4], DATASETS[task.run // 4 % 2]
     adversary = ADVERSARIES[task.run // 8 % 2]
     # Ten loggers: reading a set costs more than a run.
-    around = environment(setup.folder(dataset).parent, dataset, setup.seed + task.run // 16 % 10)
-    seed = setup.seed + task.run
+    around = environment(data, dataset, first_seed + task.run // 16 % 10)
+    seed = first_seed + task.run
     settings = {"budget": BUDGET} if task.method == "safe-policy-gradient" else {}
     ranker = made(task.method, around, seed, **settings)
     usual = users_of(kind, around.num_grades, CUTOFF)
     users = [usual]
-    num_lists = 300 if setup.is_smoke else NUM_LISTS
     switches = np.sort(np.random.default_rng([seed, 2]).integers(num_lists, size=3))
     generator = np.random.default_rng([seed, 3])
     surplus, lowest, present = 0.0, 0.0, usual
