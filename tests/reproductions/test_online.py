@@ -1,14 +1,14 @@
 """Users of the literature, and smoke runs of what is learned online."""
 
-import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rankpolicy.cli.main import run
 from reproductions.online import learning, safety
 from reproductions.online.users import users_of
+from reproductions.target import Setup
 
 GRADES = np.tile([2, 0, 1, -1], (20_000, 1))
 
@@ -33,11 +33,11 @@ def test_reversed_users_prefer_the_worst():
 @pytest.mark.skipif(
     "RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA does not name the folder of the public datasets"
 )
-@pytest.mark.parametrize("target", ["learning", "safety"])
-def test_smoke(target, tmp_path):
-    assert run(["reproduce", f"online/{target}", "--smoke", "--out", str(tmp_path)]) == 0
-    rows = json.loads((tmp_path / "reproduce.json").read_text())["rows"]
-    if target == "learning":
+@pytest.mark.parametrize("target", [learning, safety], ids=("learning", "safety"))
+def test_smoke(target):
+    outcome = target.run(Setup(data=Path(os.environ["RANKPOLICY_DATA"]), is_smoke=True))
+    rows = outcome.rows
+    if target is learning:
         assert {row["method"] for row in rows} == {learning.SERVES, learning.CANDIDATE, "pdgd", "dbgd"}
         assert all(0 < row["ndcg"] < 1 for row in rows)
     else:
