@@ -40,6 +40,7 @@ def learners(model):
     return {
         "contextual": contextual,
         "contextual ucb": {"kind": "contextual", "bandit": "cascade-lin-ucb", "num_features": 2},
+        "safe gradient": {"kind": "safe-gradient", "num_features": 2, "settings": {"cutoff": 3}},
         "capped": {**BANDIT, "max_queries": 3},
         "apprentice": {"kind": "apprentice", "of": BANDIT},
         "contextual apprentice": {"kind": "apprentice", "of": contextual},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -139,6 +140,31 @@ class SafePolicyGradient(OnlineRanker):
     def candidate_weights(self) -> Floats:
         """Weights (feature,) of the candidate, which was not tested yet."""
         return self._candidate.policy.value.copy()
+
+    def propensities(
+        self, features: ArrayLike, rankings: NDArray[np.int64], *, mask: ArrayLike | None = None
+    ) -> Floats:
+        """Probability of each item of lists given those above it (query, position), if they were drawn now.
+
+        Parameters
+        ----------
+        features
+            Features (query, item, feature).
+        rankings
+            Items from the top (query, position).
+        mask
+            True at real items (query, item).
+        """
+        rows, is_item = self._checked(features, mask)
+        log_prefixes = self._log_shown(rows @ self.weights, rows @ self._logger, is_item, rankings)
+        return np.exp(np.diff(log_prefixes, axis=-1, prepend=0.0))
+
+    def for_ranking(self) -> SafePolicyGradient:
+        """A copy that ranks as this one does now while this one learns in another thread; the copy must not learn."""
+        copied = copy(self)
+        copied._candidate = copy(self._candidate)
+        copied._candidate.counts = self._candidate.counts.copy()
+        return copied
 
     def report(self) -> dict[str, Any]:
         """What was learned and proven so far, as plain values."""

@@ -7,25 +7,22 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
-from rankpolicy.declarations.settings import check_settings, setting, settings_class
+from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.service.policies.item_features import FeaturePolicy
 from rankpolicy.types import RankPolicyError
 
 CONTEXTUAL = ("dcm-lin-ts", "dcm-lin-ucb", "cascade-lin-ts", "cascade-lin-ucb")
-LARGEST = 1e3  # of a feature: larger ones would leave no digits for the others
-MOST_COLUMNS = 512
 _MAGIC = b"contextual bandit 1\n"
 
 
 @settings_class
-class ContextualBandit(ServedPolicy):
+class ContextualBandit(FeaturePolicy):
     """The attraction of an item is linear in its features; clicks on any item of any query teach about all of them."""
 
     kind: ClassVar[str] = "contextual"
@@ -33,20 +30,10 @@ class ContextualBandit(ServedPolicy):
     is_quick = True
 
     bandit: str = setting("dcm-lin-ts", "Name of the bandit.", choices=CONTEXTUAL)
-    features: tuple[str, ...] = setting((), "Names of the features that are read, where items have features by name.")
-    num_features: int | None = setting(
-        None, "How many features items have, where they come as lists of numbers.", at_least=1, at_most=MOST_COLUMNS
-    )
     settings: Mapping[str, Any] | None = setting(None, "Settings of the bandit by name, such as {'noise': 0.3}.")
 
     def __post_init__(self) -> None:
-        self.features = tuple(self.features) if isinstance(self.features, list) else self.features
-        check_settings(self)
-        if bool(self.features) == (self.num_features is not None):
-            raise RankPolicyError("give features (their names) or num_features (how many there are), one of them.")
-        self._size = len(self.features) or (self.num_features or 0)
-        if self._size > MOST_COLUMNS or len(set(self.features)) < len(self.features):
-            raise RankPolicyError(f"features must be up to {MOST_COLUMNS} different names.")
+        super().__post_init__()
         self._bandit = self._made()
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
@@ -120,30 +107,3 @@ class ContextualBandit(ServedPolicy):
         if bandit.discount < 1 or bandit.window is not None:
             raise RankPolicyError("a contextual bandit cannot forget lists: leave discount at 1 and window at None.")
         return bandit
-
-    def _rows(self, request: RankRequest, names: Sequence[str]) -> NDArray[np.float64]:
-        by_id = {item.id: item for item in request.items}
-        values = [self._row(by_id[name]) for name in names]
-        if any(value is None or isinstance(value, str) for row in values for value in row):
-            raise RankPolicyError(
-                "features of a contextual bandit must be numbers; got a text or null. Send 0 or 1 per category, and fill missing values."
-            )
-        rows = np.array(values, np.float64).reshape(len(names), self._size)
-        if not (np.abs(rows) <= LARGEST).all():
-            raise RankPolicyError(f"features of a contextual bandit must be between -{LARGEST:g} and {LARGEST:g}.")
-        return rows
-
-    def _row(self, item: Any) -> list[Any]:
-        features = item.features
-        if self.features:
-            if not isinstance(features, dict):
-                raise RankPolicyError(
-                    f"item {item.id!r:.80} must have features by name: {', '.join(self.features)[:200]}."
-                )
-            missing = [name for name in self.features if name not in features]
-            if missing:
-                raise RankPolicyError(f"item {item.id!r:.80} must have the feature {missing[0]!r:.80}.")
-            return [features[name] for name in self.features]
-        if not isinstance(features, list) or len(features) != self._size:
-            raise RankPolicyError(f"item {item.id!r:.80} must have a list of {self._size} features.")
-        return features

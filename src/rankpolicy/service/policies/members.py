@@ -18,6 +18,7 @@ SERVED: Members[type[ServedPolicy]] = Members(
         "given": f"{_POLICIES}.stateless:GivenOrder",
         "uniform": f"{_POLICIES}.stateless:UniformLists",
         "ranker": f"{_POLICIES}.ranker:RankerPolicy",
+        "safe-gradient": f"{_POLICIES}.safe_gradient:SafeGradient",
         "contextual": f"{_POLICIES}.contextual_bandit:ContextualBandit",
         "personalizer": f"{_POLICIES}.personalizer:Personalizer",
         "swaps": f"{_POLICIES}.swaps:RandomSwap",
