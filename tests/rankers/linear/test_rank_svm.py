@@ -26,14 +26,15 @@ def pairs_of(dataset):
 
 
 @pytest.mark.parametrize("spread", [0.3, 1.0, 10.0])
-def test_sweeps_see_the_pairs_that_a_double_loop_sees(spread):
+@pytest.mark.parametrize("num_items", [30, 1200])  # as few as one thread sweeps, and as many as all threads do
+def test_sweeps_see_the_pairs_that_a_double_loop_sees(num_items, spread):
     generator = np.random.default_rng(1)
-    offsets = np.array([0, 1, 8, 30])
-    scores, values = spread * generator.normal(size=(2, 30))
+    offsets = np.array([0, 1, 8, *range(30, num_items + 1, 30)])
+    scores, values = spread * generator.normal(size=(2, num_items))
     scores[10:13] = scores[9]  # ties
     scores[14] = scores[9] - 1  # a pair at the margin is not active
-    labels = generator.integers(0, 4, 30)
-    wins, losses, sums = np.zeros(30), np.zeros(30), np.zeros(30)
+    labels = generator.integers(0, 4, num_items)
+    wins, losses, sums = np.zeros((3, num_items))
     for first, last in pairwise(offsets):
         for i in range(first, last):
             for j in range(first, last):

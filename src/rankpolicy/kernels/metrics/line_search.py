@@ -44,31 +44,35 @@ def rewards_along_line(
 
 @njit(parallel=True)
 def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values):
-    num_queries = len(offsets) - 1
     deepest = terms.cutoffs.max()
-    for query in prange(num_queries):
-        first, last = offsets[query], offsets[query + 1]
-        n = last - first
-        statistics = query_statistics(labels[first:last], terms)
-        depth = min(n, deepest)
-        ranking, of_terms = np.arange(n), np.empty((1, len(terms.kinds)))
-        rankings = ranking.reshape((1, n))  # the same memory
-        had_ties = True
-        keys = np.empty(n)  # scores in the order of the ranking
-        for s in range(len(steps)):
-            for p in range(n):
-                item = first + ranking[p]
-                keys[p] = scores[item] + steps[s] * direction[item]
-            order_changed = _sort_again(keys, ranking)
-            has_ties = _has_ties(keys, depth)
-            if has_ties:
-                values[query, s] = _tied_value(terms, statistics, keys, ranking, n)
-            elif order_changed or had_ties:
-                fill_values(terms, statistics, rankings, depth, of_terms)
-                values[query, s] = weighted_sum(terms, of_terms[0])
-            else:
-                values[query, s] = values[query, s - 1]
-            had_ties = has_ties
+    for query in prange(len(values)):
+        items = slice(offsets[query], offsets[query + 1])
+        _rewards_of_query(scores[items], direction[items], steps, labels[items], terms, deepest, values[query])
+
+
+@njit()
+def _rewards_of_query(scores, direction, steps, labels, terms, deepest, values):
+    n = len(scores)
+    statistics = query_statistics(labels, terms)
+    depth = min(n, deepest)
+    ranking, of_terms = np.arange(n), np.empty((1, len(terms.kinds)))
+    rankings = ranking.reshape((1, n))  # the same memory
+    had_ties = True
+    keys = np.empty(n)  # scores in the order of the ranking
+    for s in range(len(steps)):
+        for p in range(n):
+            item = ranking[p]
+            keys[p] = scores[item] + steps[s] * direction[item]
+        order_changed = _sort_again(keys, ranking)
+        has_ties = _has_ties(keys, depth)
+        if has_ties:
+            values[s] = _tied_value(terms, statistics, keys, ranking, n)
+        elif order_changed or had_ties:
+            fill_values(terms, statistics, rankings, depth, of_terms)
+            values[s] = weighted_sum(terms, of_terms[0])
+        else:
+            values[s] = values[s - 1]
+        had_ties = has_ties
 
 
 @njit()

@@ -105,34 +105,36 @@ def _room(shape: tuple[int, ...], num_swaps: int, num_draws: int) -> KeptDraws:
 def _gumbel(scores, mask, cascade, num_swaps, num_samples, seed, gradient, utility, kept):
     for query in prange(len(scores)):
         items = np.flatnonzero(mask[query])
-        n, num_terms = len(items), len(cascade.rank_weights)
-        if n == 0:
-            continue
-        own = _gather_cascade(cascade, query, items)
-        depth = min(n, num_swaps + 1)
-        draws = new_draws(gather(scores[query], items))
-        rates = draws.rates if draws.is_linear else draws.log_weights
-        placed, ranking, arrivals = np.empty(n, np.bool_), np.empty(depth, np.int64), np.empty(depth)
-        factors, slopes, earned = np.empty(num_terms), np.empty((depth, num_terms)), np.empty(depth)
-        own_gradient = np.zeros(n)
-        total = 0.0
-        state = stream(seed, query)
-        for sample in range(num_samples):
-            state = draw_ranking(state, draws, placed, ranking)
-            state = _draw_arrivals(state, draws, placed, ranking, arrivals)
-            total += _fill_slopes(own, ranking, min(num_swaps, n - 1), factors, slopes, earned)
-            for p in range(depth):
-                own_gradient[ranking[p]] += _gradient_of_placed(
-                    p, rates, draws.is_linear, own, ranking, arrivals, factors
-                )
-            if depth < n:
-                _add_gradient_of_unplaced(
-                    rates, draws.is_linear, own.item_values, placed, arrivals, slopes, earned, own_gradient
-                )
-            _keep_draw(sample, query, items, draws, ranking, arrivals, kept)
-        utility[query] = total / num_samples
-        for i in range(n):
-            gradient[query, items[i]] = own_gradient[i] / num_samples
+        if len(items) > 0:
+            _gumbel_query(query, items, scores, cascade, num_swaps, num_samples, seed, gradient, utility, kept)
+
+
+@njit()
+def _gumbel_query(query, items, scores, cascade, num_swaps, num_samples, seed, gradient, utility, kept):
+    n, num_terms = len(items), len(cascade.rank_weights)
+    own = _gather_cascade(cascade, query, items)
+    depth = min(n, num_swaps + 1)
+    draws = new_draws(gather(scores[query], items))
+    rates = draws.rates if draws.is_linear else draws.log_weights
+    placed, ranking, arrivals = np.empty(n, np.bool_), np.empty(depth, np.int64), np.empty(depth)
+    factors, slopes, earned = np.empty(num_terms), np.empty((depth, num_terms)), np.empty(depth)
+    own_gradient = np.zeros(n)
+    total = 0.0
+    state = stream(seed, query)
+    for sample in range(num_samples):
+        state = draw_ranking(state, draws, placed, ranking)
+        state = _draw_arrivals(state, draws, placed, ranking, arrivals)
+        total += _fill_slopes(own, ranking, min(num_swaps, n - 1), factors, slopes, earned)
+        for p in range(depth):
+            own_gradient[ranking[p]] += _gradient_of_placed(p, rates, draws.is_linear, own, ranking, arrivals, factors)
+        if depth < n:
+            _add_gradient_of_unplaced(
+                rates, draws.is_linear, own.item_values, placed, arrivals, slopes, earned, own_gradient
+            )
+        _keep_draw(sample, query, items, draws, ranking, arrivals, kept)
+    utility[query] = total / num_samples
+    for i in range(n):
+        gradient[query, items[i]] = own_gradient[i] / num_samples
 
 
 @njit()

@@ -171,31 +171,37 @@ def active_pairs(
 @njit(parallel=True, nogil=True)
 def _active_pairs(scores, values, label_ranks, offsets, wins, losses, partner_sums):
     for query in prange(len(offsets) - 1):
-        first, last = offsets[query], offsets[query + 1]
-        n = last - first
-        order = first + np.argsort(scores[first:last])
-        num_ranks = label_ranks[first:last].max() + 1
-        tree = new_tree(num_ranks)
-        # From the highest score down: partners that should be lower, yet score more than i - 1.
-        entering = n - 1
-        for position in range(n - 1, -1, -1):
-            i = order[position]
-            while entering >= 0 and scores[order[entering]] > scores[i] - 1:
-                j = order[entering]
-                enter(tree, label_ranks[j], values[j])
-                entering -= 1
-            count, total = count_and_sum_below(tree, label_ranks[i])
-            wins[i] += count
-            partner_sums[i] += total
-        clear(tree)
-        # From the lowest score up: partners that should be higher, yet score less than i + 1. Ranks count from the other end.
-        entering = 0
-        for position in range(n):
-            i = order[position]
-            while entering < n and scores[order[entering]] - 1 < scores[i]:
-                j = order[entering]
-                enter(tree, num_ranks - 1 - label_ranks[j], values[j])
-                entering += 1
-            count, total = count_and_sum_below(tree, num_ranks - 1 - label_ranks[i])
-            losses[i] += count
-            partner_sums[i] += total
+        items = slice(offsets[query], offsets[query + 1])
+        _add_pairs(scores[items], values[items], label_ranks[items], wins[items], losses[items], partner_sums[items])
+
+
+# A function of its own: in the body of a prange loop numba may drop `enter`, whose result nobody reads.
+@njit(nogil=True)
+def _add_pairs(scores, values, label_ranks, wins, losses, partner_sums):
+    n = len(scores)
+    order = np.argsort(scores)
+    num_ranks = label_ranks.max() + 1
+    tree = new_tree(num_ranks)
+    # From the highest score down: partners that should be lower, yet score more than i - 1.
+    entering = n - 1
+    for position in range(n - 1, -1, -1):
+        i = order[position]
+        while entering >= 0 and scores[order[entering]] > scores[i] - 1:
+            j = order[entering]
+            enter(tree, label_ranks[j], values[j])
+            entering -= 1
+        count, total = count_and_sum_below(tree, label_ranks[i])
+        wins[i] += count
+        partner_sums[i] += total
+    clear(tree)
+    # From the lowest score up: partners that should be higher, yet score less than i + 1. Ranks count from the other end.
+    entering = 0
+    for position in range(n):
+        i = order[position]
+        while entering < n and scores[order[entering]] - 1 < scores[i]:
+            j = order[entering]
+            enter(tree, num_ranks - 1 - label_ranks[j], values[j])
+            entering += 1
+        count, total = count_and_sum_below(tree, num_ranks - 1 - label_ranks[i])
+        losses[i] += count
+        partner_sums[i] += total
