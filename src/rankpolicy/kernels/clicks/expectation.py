@@ -32,38 +32,21 @@ def examine_lists(
     Arrays are those of clicks/log/list_counts.py; ``after_click`` (last,) is for the last clicks only.
     """
     examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
-    inputs = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
-    _lists_of_blocks(*inputs, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
+    inputs = (pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip)
+    _lists_of_blocks(blocks, inputs, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
     skips, gone_on, log_likelihood = sums.sum(0).tolist()
     return examined, went_on, skips, gone_on, log_likelihood
 
 
 @njit(parallel=True)
-def _lists_of_blocks(
-    pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
-):
+def _lists_of_blocks(blocks, inputs, examined, went_on, sums):
     for block in prange(len(blocks) - 1):
-        lists = range(blocks[block], blocks[block + 1])
-        sums_of_block = sums[block]
-        _of_lists(
-            lists,
-            pairs,
-            lengths,
-            last_clicks,
-            last_starts,
-            attraction,
-            after_click,
-            after_skip,
-            examined,
-            went_on,
-            sums_of_block,
-        )
+        _of_lists(range(blocks[block], blocks[block + 1]), inputs, examined, went_on, sums[block])
 
 
 @njit()
-def _of_lists(
-    lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, sums
-):
+def _of_lists(lists, inputs, examined, went_on, sums):
+    pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip = inputs
     later = np.ones(pairs.shape[1] + 1)  # P(no click from here on | examined)
     skips, gone_on, log_likelihood = 0.0, 0.0, 0.0
     for row in lists:
@@ -112,26 +95,23 @@ def examination_counts(
     clicks, examined = np.zeros(len(attraction)), np.zeros(len(attraction))
     by_slot, shown = np.zeros((num_blocks, len(examination))), np.zeros((num_blocks, len(examination)))
     log_likelihoods = np.zeros(num_blocks)
-    arguments = (pairs, slots, clicked, counts, blocks, attraction, examination)
-    _cells_of_blocks(
-        *arguments, clicks, examined, by_slot, shown, log_likelihoods, num_tasks=num_blocks, nanoseconds=10 * len(pairs)
-    )
+    inputs, sums = (pairs, slots, clicked, counts, attraction, examination), (clicks, examined, by_slot, shown)
+    _cells_of_blocks(blocks, inputs, sums, log_likelihoods, num_tasks=num_blocks, nanoseconds=10 * len(pairs))
     return clicks, examined, by_slot.sum(0), shown.sum(0), float(log_likelihoods.sum())
 
 
 @njit(parallel=True)
-def _cells_of_blocks(
-    pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
-):
+def _cells_of_blocks(blocks, inputs, sums, log_likelihoods):
+    clicks, examined, by_slot, shown = sums
     for block in prange(len(blocks) - 1):
-        log_likelihoods[block] = _of_cells(
-            range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
-            by_slot[block], shown[block],
-        )  # fmt: skip
+        sums_of_block = (clicks, examined, by_slot[block], shown[block])
+        log_likelihoods[block] = _of_cells(range(blocks[block], blocks[block + 1]), inputs, sums_of_block)
 
 
 @njit()
-def _of_cells(cells, pairs, slots, clicked, counts, attraction, examination, clicks, examined, by_slot, shown):
+def _of_cells(cells, inputs, sums):
+    pairs, slots, clicked, counts, attraction, examination = inputs
+    clicks, examined, by_slot, shown = sums
     log_likelihood = 0.0
     for cell in cells:
         pair, slot, count = pairs[cell], slots[cell], counts[cell]

@@ -22,6 +22,7 @@ from rankpolicy.types import Conventions, RankPolicyError
 Floats = NDArray[np.float64]
 # Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
+_CONVENTIONS = {gain: Conventions(gain=gain) for gain in ("exp2", "linear")}
 _NOT_ESTIMATORS = ("fair-lp", "fair-exposure", "fa-ir", "equity-of-attention", "auto")
 
 
@@ -76,6 +77,6 @@ def rows_by_query(dataset: RankingDataset) -> list[slice]:
 
 def ndcg_values(labels: Tensor, mask: Tensor, gain: str) -> Tensor:
     """gain / ideal DCG of each item (query, item): times exposure it sums to NDCG."""
-    form = additive_form("ndcg", labels, mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
+    form = additive_form("ndcg", labels, mask, conventions=_CONVENTIONS[gain])
     assert form is not None
     return form.item_values

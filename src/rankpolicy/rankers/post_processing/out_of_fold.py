@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.sparse import SparseFeatures, is_sparse, sparse_features
+from rankpolicy.data.sparse import SparseFeatures, sparse_features
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 
@@ -99,7 +99,7 @@ def stacking_weights(scores: Floats, labels: Floats) -> tuple[Floats, float]:
 
 def _distinct_rows(features: Any) -> NDArray[np.int64]:
     """A number per row, the same for rows of equal features."""
-    if isinstance(features, SparseFeatures) or is_sparse(features):
+    if isinstance(features, SparseFeatures):
         matrix = features.matrix
         row_slices = [slice(start, stop) for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)]
         keys = np.array(
