@@ -41,7 +41,6 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
         raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
     from rankpolicy.service.http.application import Application
     from rankpolicy.service.http.connection_limits import MOST_CONNECTIONS, ConnectionLimits, LimitedProtocol
-    from rankpolicy.service.http.traces import Traces
     from rankpolicy.service.ranking_service import RankingService
 
     log_everything_as_json()
@@ -67,9 +66,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
                 log_line("stopped")  # now: a signal that uvicorn repeats ends the process before anything after run()
 
         access_log = AccessLog(config.access_log) if config.access_log else None
-        application = Application(
-            service, report=log_line, access_log=access_log, traces=Traces() if config.traces else None
-        )
+        application = Application(service, report=log_line, access_log=access_log)
         limits = ConnectionLimits(min(MOST_CONNECTIONS, open_file_limit() - _OTHER_FILES))
         settings = uvicorn.Config(
             application,

@@ -57,13 +57,10 @@ def judgments(
         fitted = fit_click_model(model, sessions, prior=parse_setting(ClickFitSettings, "prior", prior))
     document = judgments_of(fitted, clicked_in=None if rate_unclicked else sessions, name=name, max_rating=max_rating)
     write_file(out, json_text(document))
-    ratings = [float(rated["rating"]) for query in document["judgmentRatings"] for rated in query["ratings"]]
-    counts = {"queries": len(document["judgmentRatings"]), "ratings": len(ratings), "judgments": str(out)}
+    queries, ratings = len(document["judgmentRatings"]), len(fitted.pairs)
     run.finish(
-        counts | {"lowest": min(ratings), "highest": max(ratings)},
+        {"queries": queries, "ratings": ratings, "judgments": str(out)},
         data={"log": facts_of_file(log)},
         settings={model: {"prior": prior, "max_rating": max_rating}},
-        show_results=lambda: show(
-            f"{model}: {len(ratings)} ratings of {counts['queries']} queries, from {min(ratings):g} to {max(ratings):g}\n{out}"
-        ),
+        show_results=lambda: show(f"{model}: {ratings} ratings of {queries} queries\n{out}"),
     )

@@ -62,8 +62,6 @@ class Application:
         Called with the traceback of a failure that bad input does not explain.
     access_log
         Gets a line for some of the requests; None for none.
-    traces
-        Gets a span of every request; None for none.
     """
 
     def __init__(
@@ -72,9 +70,8 @@ class Application:
         *,
         report: Callable[[str], None] = lambda text: None,
         access_log: AccessLog | None = None,
-        traces: Traces | None = None,
     ) -> None:
-        self._traces = traces
+        self._traces = Traces() if service.config.traces else None
         self._service, self._report, self._access_log = service, report, access_log
         self.num_connections: Callable[[], int] = lambda: 0  # open ones; set by the server
         self.metrics = Metrics()
