@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.online.online_ranker import Floats, Items, Mask, log_prefix_probabilities
 
 
@@ -50,6 +52,21 @@ class PaddedLists(NamedTuple):
             rankings[row, :length], clicks[row, :length] = logged.ranking, logged.clicks
             is_item[row, :length], log_prefixes[row, :length] = True, logged.log_prefixes
         return cls(features, mask, rankings, is_item, clicks, exposure, log_prefixes)
+
+    @classmethod
+    def of_log(cls, log: OffPolicyLog, features: Floats, mask: Mask, exposure: Floats) -> PaddedLists:
+        """The rounds of a log with propensities; features, mask and exposure (context, item) are of its contexts."""
+        assert log.propensities is not None
+        shown = log.items != NOT_SHOWN
+        return cls(
+            features=features[log.contexts],
+            mask=mask[log.contexts],
+            rankings=np.where(shown, log.items, np.arange(log.num_positions)),
+            is_item=shown,
+            clicks=log.rewards,
+            exposure=exposure[log.contexts],
+            log_prefixes=np.cumsum(np.where(shown, np.log(log.propensities), 0.0), -1),
+        )
 
     def rows(self, chosen: NDArray[np.intp]) -> PaddedLists:
         """Some of the lists."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arrays import to_numpy
-from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.declarations.settings import setting, settings_class
 from rankpolicy.metrics.ranked import discounts
@@ -349,17 +348,7 @@ class SafePolicyGradient(OnlineRanker):
             )
         rank_weights = self._candidate.rank_weights[: log.num_positions]
         policy: Any = PlackettLuce(rows @ self.weights, is_item) if shown_by is None else shown_by
-        exposure = to_numpy(policy.exposure(rank_weights))
-        shown = log.items != NOT_SHOWN
-        lists = PaddedLists(
-            features=rows[log.contexts],
-            mask=is_item[log.contexts],
-            rankings=np.where(shown, log.items, np.arange(log.num_positions)),
-            is_item=shown,
-            clicks=log.rewards,
-            exposure=exposure[log.contexts],
-            log_prefixes=np.cumsum(np.where(shown, np.log(log.propensities), 0.0), -1),
-        )
+        lists = PaddedLists.of_log(log, rows, is_item, to_numpy(policy.exposure(rank_weights)))
         generator = np.random.default_rng([self.random_state, self.num_lists])
         learned, tested = np.array_split(generator.permutation(len(log)), 2)
         self.num_lists += len(log)
