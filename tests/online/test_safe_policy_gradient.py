@@ -128,5 +128,8 @@ def test_learns_from_the_log_of_another_policy_at_once():
     silent = OffPolicyLog(items=items, rewards=np.zeros(items.shape), contexts=contexts, propensities=log.propensities)
     assert not other.learn_log(features, silent, shown_by=logging)
     np.testing.assert_array_equal(other.weights, [0.0, 0.5])
+    dear = OffPolicyLog(items=items, rewards=2.0 * log.rewards, contexts=contexts, propensities=log.propensities)
+    with pytest.raises(RankPolicyError, match="0 or 1"):
+        other.learn_log(features, dear)
     with pytest.raises(RankPolicyError, match="log must have propensities"):
         other.learn_log(features[:10], log)

@@ -346,6 +346,10 @@ class SafePolicyGradient(OnlineRanker):
                 f"log must have propensities (of each item given those above it), at most {self.cutoff} positions, and contexts that are "
                 f"rows of features, {len(rows)}; got {log.num_positions} positions and contexts up to {log.contexts.max()}."
             )
+        if not np.isin(log.rewards, (0, 1)).all():
+            raise RankPolicyError(
+                "the rewards of the log must be clicks, 0 or 1: what a proof rests on is that a list earns no more."
+            )
         rank_weights = self._candidate.rank_weights[: log.num_positions]
         policy: Any = PlackettLuce(rows @ self.weights, is_item) if shown_by is None else shown_by
         lists = PaddedLists.of_log(log, rows, is_item, to_numpy(policy.exposure(rank_weights)))
