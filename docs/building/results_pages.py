@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.distillation import markdown as distillation_table
 from benchmarks.quality.judgments import markdown as judgments_table
 from benchmarks.quality.tables import markdown as quality_tables
 from docs.building.ratio_tables import ratio_tables
@@ -67,6 +68,15 @@ def speed_section(folder: Path = FOLDER) -> list[str]:
     ]
 
 
+def distillation_section(folder: Path = FOLDER) -> list[str]:
+    """What trees lose against the rankers they reproduce, as paragraphs; nothing where no run is kept."""
+    distillation = kept("distillation", folder)
+    if distillation is None:
+        return []
+    command = "python -m benchmarks.quality.distillation --json docs/results/distillation.json"
+    return [distillation_table(distillation), circumstances_in_words(distillation, command)]
+
+
 def judgments_section(folder: Path = FOLDER) -> list[str]:
     """Judgments of click models on human grades, as paragraphs; nothing where no run is kept."""
     judgments = kept("judgments", folder)
@@ -81,7 +91,7 @@ def judgments_section(folder: Path = FOLDER) -> list[str]:
 
 
 def with_results(markdown: str, folder: Path = FOLDER) -> str:
-    """A page with kept results in the place of its lines ``<!-- results: quality -->``, ``speed`` or ``judgments``.
+    """A page with kept results in the place of its lines ``<!-- results: quality -->``, ``distillation``, ``speed`` or ``judgments``.
 
     Parameters
     ----------
@@ -93,6 +103,7 @@ def with_results(markdown: str, folder: Path = FOLDER) -> str:
     sections = {
         "quality": ("Quality", quality_section),
         "speed": ("Speed", speed_section),
+        "distillation": ("What trees lose", distillation_section),
         "judgments": ("Against human grades", judgments_section),
     }
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
+from rankpolicy.metrics.ir_measures_names import as_text_and_conventions, is_ir_measure
 from rankpolicy.metrics.members import METRICS
 from rankpolicy.metrics.metric import Metric, metric_aliases, metric_named
 from rankpolicy.types import Conventions, RankPolicyError, Reward
@@ -104,7 +105,7 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
     ----------
     value
         A text such as ``"ndcg@10"``, a metric function such as ``rp.metrics.ndcg``, a function of the user's own that returns one value
-        per ranking, or a reward, which is returned as it is.
+        per ranking, a measure of ir_measures, or a reward, which is returned as it is.
     conventions
         The conventions to follow; a reward that is given keeps its own.
 
@@ -117,6 +118,8 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
         return value
     if isinstance(value, str):
         return _parsed(value, checked_conventions(conventions))
+    if is_ir_measure(value):
+        return _parsed(*as_text_and_conventions(value, checked_conventions(conventions)))
     for name, metric in METRICS.items():
         if value is metric or value is metric.function:
             return parse_metric(name, conventions)
