@@ -29,6 +29,10 @@ def test_masked_labels_queries_and_scores_are_refused():
         rp.from_arrays(features, labels, qid=QID)
     with pytest.raises(rp.RankPolicyError, match="qid must hold ids"):
         rp.from_arrays(features, qid=np.ma.masked_equal([1, 1, -1, 2], -1))
+    groups = np.ma.masked_equal([0, 1, -1, 1], -1)
+    for name, values in (("protected", groups), ("protected", [0, 1, np.nan, 1]), ("item_ids", groups)):
+        with pytest.raises(rp.RankPolicyError, match=f"{name} must have a value for every row; 1 of 4 are missing"):
+            rp.from_arrays(features, qid=QID, **{name: values})
     with pytest.raises(rp.RankPolicyError, match="scores"):
         rp.evaluate(labels, rp.from_arrays(features, [0, 1, 0, 1], qid=QID))
 

@@ -70,7 +70,9 @@ def test_training_goes_on_when_a_worker_on_ray_is_killed(cluster, tmp_path):
         assert file.exists() == (name == "undisturbed")
         ranker = rp.PGRank(model=MakesMortal(file), epochs=5, batch_queries=8, learning_rate=0.01)
         checkpoint = tmp_path / f"{name}.checkpoint"
-        fit_on_workers(ranker, TRAIN, VALID, workers=2, checkpoint=checkpoint, executor=Ray())
+        # What is not disturbed runs without Ray: the test above shows that the bits are the same.
+        executor = Ray() if name == "disturbed" else "processes"
+        fit_on_workers(ranker, TRAIN, VALID, workers=2, checkpoint=checkpoint, executor=executor)
         found[name] = ranker
     np.testing.assert_array_equal(found["disturbed"].predict(DATA), found["undisturbed"].predict(DATA))
     assert found["disturbed"].evals_result_ == found["undisturbed"].evals_result_

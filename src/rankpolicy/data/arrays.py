@@ -81,6 +81,8 @@ def from_arrays(
             raise RankPolicyError(
                 f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
             )
+        if name != "labels" and (missing := int((array != array).sum())):  # masked values are NaN by now
+            raise RankPolicyError(f"{name} must have a value for every row; {missing} of {num_items} are missing.")
         return array if dtype is None else array.astype(dtype)
 
     given_labels = np.zeros(num_items, np.float32) if labels is None else labels
