@@ -1,7 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One stamp per installation: what a user needs, the manual, and everything that tests and checks need.
+# One stamp per installation: what the demo and the examples need, the manual, and everything that tests and checks need.
 USER := $(VENV)/.installed
 DOCS := $(VENV)/.docs-installed
 DEV := $(VENV)/.dev-installed
@@ -19,7 +19,7 @@ install: $(DEV)
 
 $(USER): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
+	$(INSTALL) '.[torch,frames,plot]'
 	touch $@
 
 $(DOCS): $(USER)

@@ -83,9 +83,37 @@ from tests.array_numbers import numbers, numbers_of_datasets
 print(json.dumps([numbers(numpy.asarray), numbers_of_datasets()]))
 """
 
+LINEAR = """
+import importlib.machinery, sys, json
+find_spec = importlib.machinery.PathFinder.find_spec
+if {light}:  # scipy looks at sys.modules["torch"], so that None there would not do
+    importlib.machinery.PathFinder.find_spec = classmethod(
+        lambda cls, name, *args: None if name.partition(".")[0] == "torch" else find_spec(name, *args)
+    )
+import rankpolicy as rp
+from rankpolicy.data import make_fair_synthetic
+web, fair = rp.make_web_search(30, random_state=0), make_fair_synthetic(30, random_state=0)
+rankers = [
+    (rp.PGRank(model="linear", epochs=5, learning_rate=0.02), web),
+    (rp.PGRank(model="linear", epochs=3, reward="ap", num_networks=1), web),
+    (rp.FairPGRank(epochs=10, strength=5.0), fair),
+    (rp.FairExposure(strength=2.0), fair),
+    (rp.FairLP(strength=2.0), fair),
+    (rp.BoostedPolicy(num_trees=10), web),
+    (rp.BoostedPolicy(num_trees=10, strength=5.0, min_items_in_leaf=2), fair),
+    (rp.AdaRank(rounds=5), web),
+    (rp.RankSVM(), web),
+]
+scores = [ranker.fit(data, valid=data, progress=False).predict(data).tolist() for ranker, data in rankers]
+rankers[0][0].save(sys.argv[1])
+assert rp.load(sys.argv[1]).predict(web).tolist() == scores[0]
+rankings = rankers[0][0].sample(web[:2], num_samples=3, random_state=0)
+print(json.dumps([scores, [rows.tolist() for rows in rankings], "torch" in sys.modules]))
+"""
 
-def run(program, *arguments):
-    command = [sys.executable, "-c", program.format(heavy=HEAVY), *map(str, arguments)]
+
+def run(program, *arguments, light=True):
+    command = [sys.executable, "-c", program.format(heavy=HEAVY, light=light), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -115,3 +143,13 @@ def test_numbers_without_torch_are_those_of_tensors():
         assert without.keys() == expected.keys()
         for name, values in expected.items():
             assert without[name] == pytest.approx(values, rel=1e-12, abs=1e-12, nan_ok=True), name
+
+
+def test_rankers_without_torch_are_those_with_torch(tmp_path):
+    pytest.importorskip("torch")
+    scores, rankings, has_torch = json.loads(run(LINEAR, tmp_path / "model.rp"))
+    assert not has_torch
+    with_torch = json.loads(run(LINEAR, tmp_path / "model.rp", light=False))
+    assert rankings == with_torch[1]
+    for number, (without, expected) in enumerate(zip(scores, with_torch[0], strict=True)):
+        assert without == pytest.approx(expected, rel=1e-6, abs=1e-6), number

@@ -7,24 +7,22 @@ values of arrays or copies between host and device, so that CUDA graphs can be c
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import numpy as of_numpy
 from numpy.typing import NDArray
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import Array as Array, Generator as Generator, RankPolicyError
 
 if TYPE_CHECKING:
-    import torch
-
-Array: TypeAlias = Any  # a numpy array or a torch tensor: mypy knows no type that is either
-Generator: TypeAlias = "np.random.Generator | torch.Generator"
+    pass
 
 
 def is_tensor(array: Any) -> bool:
@@ -343,6 +341,39 @@ def choices(weights: Array, num_samples: int, *, generator: Any = None) -> Array
     steps = np.cumsum(weights, axis=-1, dtype=np.float64)
     drawn = _for_numpy(generator).random((num_samples, len(weights), 1)) * steps[:, -1:]
     return np.minimum((steps <= drawn).sum(-1), weights.shape[-1] - 1)  # a product may be rounded up to the sum
+
+
+def permutation(count: int, *, like: Array, generator: Any = None) -> NDArray[np.int64]:
+    """The numbers below ``count`` in random order."""
+    if is_tensor(like):
+        import torch
+
+        device = None if generator is None else generator.device
+        return torch.randperm(count, generator=_for_tensors(generator), device=device).cpu().numpy()
+    return _for_numpy(generator).permutation(count)
+
+
+def generator_state(generator: Any) -> Array:
+    """The state of a source of randomness, as bytes (byte,) of the kind of its arrays."""
+    if isinstance(generator, np.random.Generator):
+        return np.frombuffer(json.dumps(generator.bit_generator.state).encode(), np.uint8)
+    return generator.get_state()
+
+
+def restore_generator(generator: Any, state: Array) -> None:
+    """Put a source of randomness where it was when ``generator_state`` gave these bytes."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = json.loads(state.tobytes())
+    else:
+        generator.set_state(state)
+
+
+def reseed(generator: Any, seed: int) -> None:
+    """Put a source of randomness where a new one with this seed begins."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+    else:
+        generator.manual_seed(seed)
 
 
 def _for_tensors(generator: Any) -> Any:

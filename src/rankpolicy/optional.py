@@ -23,6 +23,7 @@ EXTRA_OF = {
     "transformers": "text",
     "tokenizers": "text",
     "polars": "frames",
+    "zstandard": "frames",
     "matplotlib": "plot",
     "jinja2": "plot",
     "starlette": "serve",
@@ -55,6 +56,8 @@ def require(module: str, feature: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = (error.name or module).partition(".")[0]  # safetensors.torch lacks torch, for example
+        if package == __package__:
+            raise
         raise MissingDependencyError(f"{feature} needs {package}: {how_to_install(package)}") from None
     finally:
         for name in hidden:
@@ -95,9 +98,9 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         # A module of the package itself, as in: from rankpolicy import bandits.
         if module_of.get(name, package) == package:
-            value: Any = importlib.import_module(f"{package}.{name}")
+            value: Any = require(f"{package}.{name}", f"{package}.{name}")
         else:
-            value = getattr(importlib.import_module(module_of[name]), name)
+            value = getattr(require(module_of[name], f"{package}.{name}"), name)
         setattr(importlib.import_module(package), name, value)
         return value
 

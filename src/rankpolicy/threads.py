@@ -8,13 +8,16 @@ millisecond and then sleep, numba for OpenMP's threads, and both for no more thr
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 # A user who sets one of these has chosen how OpenMP threads wait.
 _WAITING_POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
@@ -59,16 +62,17 @@ this_thread = _ThisThread()
 @contextmanager
 def one_thread_each() -> Iterator[None]:
     """Within it torch, kernels and LightGBM start no threads for this Python thread, so that several such threads run side by side."""
-    import torch
-
-    before = torch.get_num_threads(), this_thread.is_alone
-    torch.set_num_threads(1)
+    torch: Any = importlib.import_module("torch") if find_spec("torch") else None
+    num_threads, was_alone = 1 if torch is None else torch.get_num_threads(), this_thread.is_alone
     this_thread.is_alone = True
     try:
+        if torch is not None:
+            torch.set_num_threads(1)
         yield
     finally:
-        torch.set_num_threads(before[0])
-        this_thread.is_alone = before[1]
+        if torch is not None:
+            torch.set_num_threads(num_threads)
+        this_thread.is_alone = was_alone
 
 
 def _stay_alone_after_fork() -> None:

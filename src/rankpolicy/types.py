@@ -22,16 +22,18 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
 
     from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.metrics.expression import Leaf
     from rankpolicy.metrics.metric import AdditiveForm
+
+Array: TypeAlias = Any  # a numpy array or a torch tensor: mypy knows no type that is either
+Generator: TypeAlias = "np.random.Generator | torch.Generator"
 
 
 class RankPolicyError(ValueError):
@@ -188,15 +190,15 @@ class Reward(Protocol):
         """Whether it is a weighted sum of metrics with a cascade form, which the gumbel estimator needs."""
         ...
 
-    def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
+    def check_labels(self, labels: Array) -> None:
         """Refuse labels that it cannot read."""
         ...
 
-    def additive_forms(self, labels: Tensor, mask: Tensor) -> tuple[AdditiveForm, ...]:
+    def additive_forms(self, labels: Array, mask: Array) -> tuple[AdditiveForm, ...]:
         """Rank weights and item values that add up to the reward; an error where it is not additive."""
         ...
 
-    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def __call__(self, rankings: Array, labels: Array, mask: Array) -> Array:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         ...
 
@@ -206,25 +208,23 @@ class RankingPolicy(Protocol):
     """A distribution over the rankings of each query of a padded batch (query, item): PlackettLuce, Affinity, Mixture, ..."""
 
     @property
-    def mask(self) -> Tensor:
+    def mask(self) -> Array:
         """True where a padded array holds a real item (query, item)."""
         ...
 
-    def sample(
-        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, num_samples: int, *, cutoff: int | None = None, generator: Generator | None = None) -> Array:
         """Rankings (sample, query, position) drawn from the policy; only the first ``cutoff`` positions, by default all."""
         ...
 
-    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+    def log_prob(self, rankings: Array, *, cutoff: int | None = None) -> Array:
         """Log probability (..., query) of rankings, or of their first ``cutoff`` positions."""
         ...
 
-    def mode(self) -> Tensor:
+    def mode(self) -> Array:
         """The most probable ranking (query, position)."""
         ...
 
-    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+    def exposure(self, rank_weights: Array | None = None, *, cutoff: int | None = None) -> Array:
         """Expected weight of each item's rank (query, item); by default 1 / log2(1 + rank). Ranks past the cutoff weigh 0."""
         ...
 

@@ -13,7 +13,7 @@ from rankpolicy.cli.main import run
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
 from rankpolicy.training import TrainingSettings
-from rankpolicy.training.loop import new_adamw
+from rankpolicy.training.module_step import new_adamw
 from reproductions.banditrank import comparing, exploration, figure1, statistics, table6, web_search
 
 REAL = pytest.mark.skipif(

@@ -14,7 +14,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.models import MLP, Average
 from rankpolicy.objectives import FairPolicyGradient, ListNetCrossEntropy, PolicyGradient
 from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_batches, ensemble, fit_networks
-from rankpolicy.training.loop import new_adamw
+from rankpolicy.training.module_step import new_adamw
 from rankpolicy.training.optimizer import FlatAdamW
 
 DATA = make_web_search(40, random_state=0)

@@ -23,11 +23,12 @@ from rankpolicy.version import __version__
 
 # By the name that pip knows: the module and what it is for.
 PACKAGES = {
+    "torch": ("torch", "networks"),
     "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)"),
     "triton": ("triton", "GPU kernels (without it the torch reference serves)"),
     "scipy": ("scipy", "significance tests"),
-    "lightgbm": ("lightgbm", "the competitor lambdamart"),
-    "polars": ("polars", "Parquet, CSV and frames"),
+    "lightgbm": ("lightgbm", "boosted trees"),
+    "polars": ("polars", "Parquet and CSV tables, polars frames"),
     "safetensors": ("safetensors", "saving and loading models"),
     "matplotlib": ("matplotlib", "figures of the HTML report"),
     "jinja2": ("jinja2", "HTML reports, and the dashboard of the service"),
@@ -70,13 +71,15 @@ def doctor(
 
 
 def _fast_paths() -> dict[str, dict[str, Any]]:
+    numba_on = importlib.util.find_spec("numba") is not None
+    paths = {"numba kernels": {"on": numba_on, "detail": _numba_threads() if numba_on else "pip install numba"}}
+    if importlib.util.find_spec("torch") is None:
+        return paths | {"torch on CPU": {"on": False, "detail": how_to_install("torch")}}
     import torch
 
-    numba_on = importlib.util.find_spec("numba") is not None
     cuda = torch.cuda.is_available()
     triton_on = cuda and triton_is_on()
-    return {
-        "numba kernels": {"on": numba_on, "detail": _numba_threads() if numba_on else "pip install numba"},
+    return paths | {
         "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
         "torch on CUDA": {"on": cuda, "detail": torch.cuda.get_device_name(0) if cuda else "no CUDA device"},
         "triton kernels": {"on": triton_on, "detail": _triton_detail(cuda)},

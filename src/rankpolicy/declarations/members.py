@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.optional import require
+from rankpolicy.types import MissingDependencyError, RankPolicyError, unknown_name
 
 Member = TypeVar("Member")
 
@@ -32,7 +33,7 @@ class Members(Mapping[str, Member], Generic[Member]):
     def __getitem__(self, name: str) -> Member:
         if name not in self._loaded:
             module, _, attribute = self.locations[name].partition(":")
-            self._loaded[name] = getattr(importlib.import_module(module), attribute)
+            self._loaded[name] = getattr(require(module, f"The {self.kind} {name!r}"), attribute)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -43,6 +44,14 @@ class Members(Mapping[str, Member], Generic[Member]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self.locations
+
+    def installed(self) -> dict[str, Member]:
+        """The members by name, without those that need a package that is not installed."""
+        members = {}
+        for name in self:
+            with suppress(MissingDependencyError):
+                members[name] = self[name]
+        return members
 
     def named(self, name: Any) -> Member:
         """The member of this name; an unknown name is an error that lists the known ones."""

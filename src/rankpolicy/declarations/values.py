@@ -107,7 +107,7 @@ class ValueKind(Generic[Value]):
     def with_setting(self, name: str) -> list[type[Value]]:
         """The classes that have a setting of this name."""
         bare = name.removeprefix(f"{self.setting}__")
-        return [member for member in self.members.values() if bare in setting_names(member)]  # type: ignore[arg-type]
+        return [member for member in self.members.installed().values() if bare in setting_names(member)]  # type: ignore[arg-type]
 
     def owner_in_words(self, name: str) -> str:
         """Where a setting that a ranker does not have belongs, for error messages."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arrays import to_numpy
 from rankpolicy.data.scaling import SCALINGS, FeatureScaling
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def features_of_columns(scaling: FeatureScaling, num_features: int) -> NDArray[n
 
 def _weights_and_scaling(ranker: Ranker) -> tuple[NDArray[np.float64], FeatureScaling] | None:
     from rankpolicy.models.inputs.features import FeatureInputs
-    from rankpolicy.models.linear import LinearNetwork
+    from rankpolicy.models.linear_networks import LinearNetworks
     from rankpolicy.rankers.linear.base import LinearRanker
     from rankpolicy.rankers.networks.network import NetworkRanker
 
@@ -149,8 +150,12 @@ def _weights_and_scaling(ranker: Ranker) -> tuple[NDArray[np.float64], FeatureSc
         return ranker._weights.astype(np.float64), ranker._scaling
     if not isinstance(ranker, NetworkRanker) or not isinstance(ranker._inputs, FeatureInputs):
         return None
-    networks = [member for member in ranker._network.members if isinstance(member, LinearNetwork)]
-    if len(networks) != len(ranker._network.members):
+    if isinstance(ranker._network, LinearNetworks):
+        return ranker._network.matrix[:, :-1].astype(np.float64).mean(axis=0), ranker._inputs.scaling
+    from rankpolicy.models.average import linear_layers
+
+    networks = [linear_layers(member) for member in ranker._network.members]
+    if any(layers is None or len(layers) != 1 for layers in networks):
         return None
-    weights = [network.output.weight.detach()[0].double().cpu().numpy() for network in networks]
+    weights = [to_numpy(layer.weight)[0].astype(np.float64) for ((layer, _),) in filter(None, networks)]
     return np.mean(weights, axis=0), ranker._inputs.scaling

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from rankpolicy.arrays import to_numpy
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.types import RankPolicyError
@@ -33,7 +33,7 @@ class ItemValue:
         if of == "expected_rank" and not ranker._needs_queries:
             policy = ranker._policy_of(query)
             if isinstance(policy, PlackettLuce):
-                self._log_weights = policy.scores[0].double().numpy()
+                self._log_weights = to_numpy(policy.scores[0]).astype(np.float64)
 
     def __call__(
         self, item_rows: Rows, other_rows: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
@@ -61,7 +61,7 @@ class ItemValue:
         rows = item_rows if other_rows is None else np.concatenate([item_rows, other_rows])
         policy = self._ranker._policy_of(_one_query(self._query, rows))
         assert isinstance(policy, PlackettLuce)
-        changed = policy.scores[0].double().numpy()
+        changed = to_numpy(policy.scores[0]).astype(np.float64)
         item_scores = changed[: len(item_rows), None]
         unchanged = [index for index in range(len(self._log_weights)) if index not in (self._item, self._over)]
         ranks = 1 + _sigmoid(self._log_weights[unchanged] - item_scores).sum(axis=1)
@@ -100,9 +100,8 @@ class ItemValue:
             return np.asarray(self._ranker._scores(dataset), np.float64).reshape(-1, size)
         policy = self._ranker._policy_of(dataset)
         if not isinstance(policy, PlackettLuce):
-            ranks: Any = policy.exposure(torch.arange(1, size + 1, dtype=torch.float64))
-            return np.asarray(ranks.numpy(), np.float64)
-        scores = policy.scores.double().numpy()
+            return np.asarray(policy.exposure(np.arange(1.0, size + 1)), np.float64)
+        scores = to_numpy(policy.scores).astype(np.float64)
         above = np.stack([_sigmoid(scores - scores[:, [index]]).sum(axis=1) for index in range(size)], axis=1)
         # An item stands above itself with probability 1/2 in this sum, and ranks count from 1.
         return np.asarray(above + 0.5)

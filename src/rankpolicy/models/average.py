@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -12,9 +12,7 @@ from torch import Tensor, nn
 from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.layers import ByteDropout, RandomModule, relu_dropout
-from rankpolicy.models.linear import LinearNetwork
 from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.types import RankPolicyError
 
 
 class Average(RandomModule):
@@ -266,9 +264,7 @@ def dropout_draws(
 
 
 def linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
-    """The linear layers of a network of relu layers and the dropout threshold after each; None for other networks."""
-    if type(network) is LinearNetwork:
-        return [(network.output, 0)]
+    """The linear layers of a network of any number of relu layers and the dropout threshold after each; None for other networks."""
     if type(network) is not MLPNetwork:
         return None
     modules = list(network.hidden)
@@ -283,38 +279,3 @@ def linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
 def layer_shapes(layers: list[tuple[nn.Linear, int]] | None) -> tuple[tuple[torch.Size, bool], ...] | None:
     """The shape of each layer, and whether activations are dropped after it; networks that agree in these can be stacked."""
     return None if layers is None else tuple((layer.weight.shape, threshold > 0) for layer, threshold in layers)
-
-
-def check_num_networks(num_networks: int, weights: Mapping[str, Tensor]) -> None:
-    """Refuse another number of networks than the weights are of."""
-    members = {name.split(".")[1] for name in weights if name.startswith("members.")}
-    if len(members) != num_networks:
-        raise RankPolicyError(
-            f"the file says num_networks={num_networks}, but holds the weights of another network: members.{len(members)} is "
-            f"{'missing' if num_networks > len(members) else 'not part of it'}. Copy or train the model again."
-        )
-
-
-def check_weights(network: nn.Module, weights: Mapping[str, Tensor], *, what: str) -> None:
-    """Refuse weights of another network or vocabulary, of another kind, and weights that are not finite."""
-    expected = network.state_dict()
-    differ = sorted(set(expected) ^ set(weights))
-    if differ:
-        raise RankPolicyError(
-            f"the file says {what}, but holds the weights of another network: {differ[0]} is "
-            f"{'missing' if differ[0] in expected else 'not part of it'}. Train the model again."
-        )
-    for name, expected_weights in expected.items():
-        weight = weights[name]
-        if name.endswith("words.weight") and expected_weights.shape != weight.shape:
-            raise RankPolicyError(
-                f"the vocabulary must be the one the network was trained with: it has {expected_weights.shape[0]} numbers, "
-                f"the network vectors for {weight.shape[0]}. Copy or train the model again."
-            )
-        if expected_weights.shape != weight.shape or expected_weights.dtype != weight.dtype:
-            raise RankPolicyError(
-                f"the file says {what}, but {name} is {weight.dtype} of shape {tuple(weight.shape)}; that network has "
-                f"{expected_weights.dtype} of shape {tuple(expected_weights.shape)}. Copy or train the model again."
-            )
-        if weight.is_floating_point() and not weight.isfinite().all():
-            raise RankPolicyError(f"the weights must be finite; {name} holds NaN or infinity. Train the model again.")

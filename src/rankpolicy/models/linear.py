@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
 from rankpolicy.declarations.settings import frozen_settings
-from rankpolicy.models import layers
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.models.model import FeatureModel, initial_range
 
+if TYPE_CHECKING:
+    import torch
 
-class LinearNetwork(nn.Module):
-    """score = w . x + b."""
-
-    def __init__(self, num_features: int, *, generator: torch.Generator | None = None) -> None:
-        super().__init__()
-        self.output = layers.linear(num_features, 1, generator=generator)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """features (items, features) -> scores (items,)"""
-        scores: Tensor = self.output(features).squeeze(-1)
-        return scores
+    from rankpolicy.models.mlp import MLPNetwork
 
 
 @final
@@ -34,7 +25,24 @@ class Linear(FeatureModel):
 
     initial_range: float | None = initial_range()
 
-    def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> LinearNetwork:
-        network = LinearNetwork(num_features, generator=generator)
-        layers.drawn_within(network, self.initial_range, generator=generator)
+    def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> MLPNetwork:
+        from rankpolicy.models.layers import drawn_within
+        from rankpolicy.models.mlp import MLPNetwork
+
+        network = MLPNetwork(num_features, hidden=(), generator=generator)
+        drawn_within(network, self.initial_range, generator=generator)
         return network
+
+    def new_networks(self, num_columns: int, *, num_networks: int, generator: np.random.Generator) -> LinearNetworks:
+        """Networks as arrays, for training without torch.
+
+        Parameters
+        ----------
+        num_columns
+            How many columns the networks read.
+        num_networks
+            How many there are.
+        generator
+            Where initial weights are drawn from.
+        """
+        return LinearNetworks.drawn(num_networks, num_columns, within=self.initial_range, generator=generator)

@@ -35,4 +35,4 @@ MODELS: Members[type[Model]] = Members(
 
 def models_with_setting(name: str) -> list[type[Model]]:
     """The models that have a setting of this name."""
-    return [model for model in MODELS.values() if name in setting_names(model)]
+    return [model for model in MODELS.installed().values() if name in setting_names(model)]

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    alike,
+    as_double,
+    as_like,
+    detached,
+    gather,
+    is_tensor,
+    namespace,
+    new_generator,
+    on_host,
+)
 from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.display import frozen_value
@@ -16,7 +26,13 @@ from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, p
 from rankpolicy.gradients import exposure_gradient, gumbel, reinforce
 from rankpolicy.gradients.estimate import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
-from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
+from rankpolicy.objectives.policy_gradient import (
+    ascent_loss,
+    check_estimator,
+    choice_entropy,
+    choice_entropy_slope,
+    has_entropy,
+)
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
@@ -31,10 +47,10 @@ _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no su
 class FairValue:
     """Utility and disparity of a policy on some queries, and the gradient of utility minus the price of disparity."""
 
-    utility: Tensor  # (query,)
+    utility: Array  # (query,)
     disparity: Disparity
-    gradient: Tensor  # (query, item) of each query, without its weight
-    coefficients: Tensor | None = (
+    gradient: Array  # (query, item) of each query, without its weight
+    coefficients: Array | None = (
         None  # (query, item) derivative in the exposure of each item, where the gradient is exact
     )
 
@@ -149,11 +165,11 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
     def __call__(
         self,
-        scores: Tensor,
+        scores: Array,
         batch: Batch,
         *,
-        generator: torch.Generator | None = None,
-        guess: Tensor | None = None,
+        generator: Generator | None = None,
+        guess: Array | None = None,
     ) -> ObjectiveValue:
         """The loss of these scores.
 
@@ -168,15 +184,32 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         guess
             What the coefficients may be, such as those of scores nearby: exact gradients take half the time where they are right.
         """
-        value = self.evaluate(scores.detach(), batch, generator=generator, guess=guess)
+        value = self.evaluate(detached(scores), batch, generator=generator, guess=guess)
         loss = ascent_loss(scores, value.gradient, batch)
         report = self.worth(value, batch)
-        if isinstance(self.entropy, Tensor) or self.entropy:
+        if has_entropy(self.entropy):
             entropy = self.entropy * choice_entropy(scores, batch)
-            loss, report = loss - entropy, report + entropy.detach()
+            loss, report = loss - entropy, report + detached(entropy)
         return ObjectiveValue(loss, report, coefficients=value.coefficients)
 
-    def worth(self, value: FairValue, batch: Batch) -> Tensor:
+    def with_slope(
+        self, scores: Array, batch: Batch, *, generator: Generator | None = None, guess: Array | None = None
+    ) -> tuple[ObjectiveValue, Array]:
+        """The value and dloss/dscores (query, item), summed over policies.
+
+        Parameters
+        ----------
+        scores, batch, generator, guess
+            As ``__call__`` has them; the scores have no gradient.
+        """
+        value = self.evaluate(scores, batch, generator=generator, guess=guess)
+        gradient, report = value.gradient, self.worth(value, batch)
+        if has_entropy(self.entropy):
+            report = report + self.entropy * choice_entropy(scores, batch)
+            gradient = gradient + batch.of_queries(self.entropy) * choice_entropy_slope(scores, batch)
+        return ObjectiveValue(-report, report, coefficients=value.coefficients), gradient * -batch.weights_in_mean()
+
+    def worth(self, value: FairValue, batch: Batch) -> Array:
         """What is maximised: utility minus the price of disparity, mean over queries.
 
         Parameters
@@ -197,7 +230,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             0.0, self.strength + self.penalty * (disparity.weighted_mean(batch.query_weights) - self.max_disparity)
         )
 
-    def _price(self, disparity: Disparity, batch: Batch) -> float | Tensor:
+    def _price(self, disparity: Disparity, batch: Batch) -> float | Array:
         """The price of one unit of disparity of one query; (query, 1) where policies have different ones."""
         if self.max_disparity is None:
             return batch.of_queries(self.strength)
@@ -207,7 +240,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         # The bound is on the mean over queries that have a disparity; the objective is a mean over all queries.
         return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
 
-    def report(self, scores: Tensor, batch: Batch) -> dict[str, Any]:
+    def report(self, scores: Array, batch: Batch) -> dict[str, Any]:
         """Utility and disparity at these scores (see ``measure``), the strength, and how many queries have no disparity and why.
 
         Parameters
@@ -225,7 +258,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             "queries_left_out": dict(value.disparity.left_out),
         }
 
-    def measure(self, scores: Tensor, batch: Batch) -> FairValue:
+    def measure(self, scores: Array, batch: Batch) -> FairValue:
         """Utility and disparity at these scores, for reports and validation.
 
         Both are exact where the reward is a sum over items. Otherwise utility is the mean over 200 rankings per query, always the same ones
@@ -239,30 +272,29 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries: labels, mask, weights, protected groups.
         """
         if self._parity:
-            scores = scores + self._parity * self._offsets(scores, batch).values.to(scores.dtype)
+            scores = scores + self._parity * as_like(self._offsets(scores, batch).values, scores)
         bias = self._bias(scores)
         exposure = self._exposure(scores, batch.mask, bias)
         if self.reward.is_additive:
-            utility = scores.new_zeros(len(scores))
+            utility = namespace(scores).zeros_like(scores[:, 0])
             for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
                 is_same = self._is_bias(rank_weights, bias, term)
                 weighed = exposure if is_same else self._exposure(scores, batch.mask, rank_weights)
                 utility += (item_values * weighed).sum(-1)
-            return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
-        generator = torch.Generator(scores.device).manual_seed(0)
+            return FairValue(utility, self.disparity(exposure, batch), namespace(scores).zeros_like(scores))
         rankings = PlackettLuce(scores, batch.mask).sample(
-            _RANKINGS_MEASURED, cutoff=self.reward.cutoff, generator=generator
+            _RANKINGS_MEASURED, cutoff=self.reward.cutoff, generator=new_generator(0, like=scores)
         )
-        utility = self._rewards(rankings, batch.labels, batch.mask).to(scores.dtype).mean(0)
-        return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
+        utility = as_like(self._rewards(rankings, batch.labels, batch.mask), scores).mean(0)
+        return FairValue(utility, self.disparity(exposure, batch), namespace(scores).zeros_like(scores))
 
     def evaluate(
         self,
-        scores: Tensor,
+        scores: Array,
         batch: Batch,
         *,
-        generator: torch.Generator | None = None,
-        guess: Tensor | None = None,
+        generator: Generator | None = None,
+        guess: Array | None = None,
     ) -> FairValue:
         """Utility, disparity and gradient at these scores; autograd does not follow.
 
@@ -280,38 +312,40 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         if not self._parity:
             return self._estimate(scores, batch, generator, guess)
         offsets = self._offsets(scores, batch)
-        value = self._estimate(scores + self._parity * offsets.values.to(scores.dtype), batch, generator, guess)
+        value = self._estimate(scores + self._parity * as_like(offsets.values, scores), batch, generator, guess)
         # Offsets depend on scores such that the exposure of every group stays equal: the part that would change it is removed.
-        pull = offsets.members.of_items(offsets.multipliers(value.gradient.double()))
+        pull = offsets.members.of_items(offsets.multipliers(as_double(value.gradient)))
         bias = self._bias(scores)
-        answer = self._exposure_gradient(scores.double() + offsets.values, batch.mask, pull, bias)[1]
-        return replace(value, gradient=value.gradient - self._parity * answer.to(scores.dtype))
+        answer = self._exposure_gradient(as_double(scores) + offsets.values, batch.mask, pull, bias)[1]
+        return replace(value, gradient=value.gradient - self._parity * as_like(answer, scores))
 
-    def _offsets(self, scores: Tensor, batch: Batch) -> ParityOffsets:
+    def _offsets(self, scores: Array, batch: Batch) -> ParityOffsets:
         if batch.groups is None:
             raise RankPolicyError(
                 "parity needs the protected group of each item: pass protected= to fit or to the dataset."
             )
         return parity_offsets(
-            scores.double(),
+            as_double(scores),
             batch.mask,
             batch.groups,
             num_groups=self.num_groups or None,
             rank_weights=self._bias(scores),
         )
 
-    def _bias(self, scores: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
-        """The position bias of the aim (position,)."""
-        return self._aim.position_bias(scores.shape[-1], dtype=dtype, device=scores.device)
+    def _bias(self, scores: Array) -> Array:
+        """The position bias of the aim (position,), in float64 on the device of the scores."""
+        if not is_tensor(scores):
+            return self._aim.position_bias(scores.shape[-1])
+        import torch
 
-    def _estimate(
-        self, scores: Tensor, batch: Batch, generator: torch.Generator | None, guess: Tensor | None
-    ) -> FairValue:
+        return self._aim.position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+
+    def _estimate(self, scores: Array, batch: Batch, generator: Generator | None, guess: Array | None) -> FairValue:
         if self.estimator == "reinforce":
             return self._sampled(scores, batch, generator)
         return self._exact(scores, batch, guess, generator)
 
-    def disparity(self, exposure: Tensor, batch: Batch) -> Disparity:
+    def disparity(self, exposure: Array, batch: Batch) -> Disparity:
         """The disparity of each query.
 
         Parameters
@@ -330,24 +364,22 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             query_weights=batch.query_weights,
         )
 
-    def _exact(
-        self, scores: Tensor, batch: Batch, guess: Tensor | None, generator: torch.Generator | None
-    ) -> FairValue:
+    def _exact(self, scores: Array, batch: Batch, guess: Array | None, generator: Generator | None) -> FairValue:
         """With the disparity and its gradient exact; the utility is so too, unless the estimator draws rankings."""
-        bias = self._bias(scores)
+        xp, bias = namespace(scores), self._bias(scores)
         if guess is None:
             exposure = self._exposure(scores, batch.mask, bias)
         else:
             exposure, of_guess = self._exposure_gradient(scores, batch.mask, guess, bias)
         disparity = self.disparity(exposure, batch)
-        coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
-        utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
+        coefficients = -self._price(disparity, batch) * as_like(disparity.gradient, scores)
+        utility, gradient = xp.zeros_like(scores[:, 0]), xp.zeros_like(scores)
         if self.estimator == "gumbel":
             sampled = gumbel(
                 scores, batch.labels, batch.mask, reward=self.reward, num_samples=self.num_samples, generator=generator
             )
             # A query that the conventions leave out of means has the value NaN.
-            utility, gradient = sampled.reward.nan_to_num(nan=0.0), sampled.gradient
+            utility, gradient = xp.nan_to_num(sampled.reward, nan=0.0), sampled.gradient
         for term, (rank_weights, item_values) in enumerate(() if self.estimator == "gumbel" else self._forms(batch)):
             if self._is_bias(rank_weights, bias, term):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
@@ -360,50 +392,53 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         if guess is None:
             gradient += self._exposure_gradient(scores, batch.mask, coefficients, bias)[1]
         else:
-            wrong = (coefficients != guess).any(-1).nonzero()[:, 0]
+            (wrong,) = xp.nonzero(xp.any(coefficients != guess, axis=-1))
             arrays = (scores[wrong], batch.mask[wrong], coefficients[wrong])
-            gradient += of_guess.index_copy(0, wrong, self._exposure_gradient(*arrays, bias)[1])
+            of_guess[wrong] = self._exposure_gradient(*arrays, bias)[1]
+            gradient += of_guess
         return FairValue(utility, disparity, gradient, coefficients)
 
-    def _forms(self, batch: Batch) -> Sequence[tuple[Tensor, Tensor]]:
+    def _forms(self, batch: Batch) -> Sequence[tuple[Array, Array]]:
         forms = batch.reward_forms
         return self.reward.additive_forms(batch.labels, batch.mask) if forms is None else forms
 
-    def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
+    def _is_bias(self, rank_weights: Array, bias: Array, term: int) -> bool:
         """Whether a term of the reward weighs ranks as exposure does; a device is asked once, so that training steps wait for nothing."""
-        if not bias.is_cuda:
-            return torch.allclose(rank_weights.double(), bias)
+        allclose = namespace(bias).allclose
+        if on_host(bias):
+            return bool(allclose(as_double(rank_weights), bias))
         key = (self.reward.name, term, str(self._aim.rank_weights), len(bias))
         if key not in _IS_BIAS:
-            _IS_BIAS[key] = torch.allclose(rank_weights.double(), bias)
+            _IS_BIAS[key] = allclose(as_double(rank_weights), bias)
         return _IS_BIAS[key]
 
     def _exposure_gradient(
-        self, scores: Tensor, mask: Tensor, coefficients: Tensor, rank_weights: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self, scores: Array, mask: Array, coefficients: Array, rank_weights: Array
+    ) -> tuple[Array, Array]:
         return exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=self.quadrature)
 
-    def _exposure(self, scores: Tensor, mask: Tensor, rank_weights: Tensor) -> Tensor:
+    def _exposure(self, scores: Array, mask: Array, rank_weights: Array) -> Array:
         return exact_exposure(scores, mask, rank_weights, quadrature=self.quadrature)
 
-    def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
+    def _sampled(self, scores: Array, batch: Batch, generator: Generator | None) -> FairValue:
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
-        bias = self._bias(scores, scores.dtype)
+        bias = as_like(self._bias(scores), scores)
         rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples, generator=generator)
         disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
-        coefficients = disparity.gradient.to(scores.dtype)
-        price: float | Tensor = self.strength
+        coefficients = as_like(disparity.gradient, scores)
+        price: float | Array = self.strength
         if self.max_disparity is not None:
-            exact = self._exposure(scores, batch.mask, bias.double())
+            exact = self._exposure(scores, batch.mask, self._bias(scores))
             disparity = self.disparity(exact, batch)
             price = self._price(disparity, batch)
 
-        rewards: list[Tensor] = []  # without the penalty, whose noise is large where its price is high
+        rewards: list[Array] = []  # without the penalty, whose noise is large where its price is high
 
-        def penalised_reward(rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        def penalised_reward(rankings: Array, labels: Array, mask: Array) -> Array:
             rewards.append(self._rewards(rankings, labels, mask))
-            placed = coefficients.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
-            return rewards[-1] - price * (placed * bias[: rankings.shape[-1]]).sum(-1)
+            values, weights, prices, _ = alike(coefficients, bias, price, rankings)
+            placed = gather(values, rankings)
+            return rewards[-1] - prices * (placed * weights[: rankings.shape[-1]]).sum(-1)
 
         estimate = reinforce(
             scores,
@@ -414,19 +449,19 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             control="leave_one_out",
             generator=generator,
         )
-        return FairValue(rewards[0].to(scores.dtype).mean(0), disparity, estimate.gradient)
+        return FairValue(as_like(rewards[0], scores).mean(0), disparity, estimate.gradient)
 
-    def _rewards(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def _rewards(self, rankings: Array, labels: Array, mask: Array) -> Array:
         """Rewards of rankings; 0 for queries that the conventions leave out of means."""
-        rewards: Tensor = self.reward(rankings, labels, mask)
+        rewards: Array = self.reward(rankings, labels, mask)
         if not self.reward.leaves:
             check_rewards(self.reward, rewards)
-        return rewards.nan_to_num(nan=0.0)
+        return namespace(rewards).nan_to_num(rewards, nan=0.0)
 
 
-def _mean_over_all(disparity: Disparity, batch: Batch) -> Tensor:
+def _mean_over_all(disparity: Disparity, batch: Batch) -> Array:
     """The mean disparity over all queries, those left out as 0."""
     if disparity.amortized is None:
         return batch.mean_over_queries(disparity.values)
     total = disparity.mean * disparity.weight_counted(batch.query_weights) if disparity.num_counted else 0.0
-    return disparity.values.new_tensor(total / len(disparity.values))
+    return as_like(total / len(disparity.values), disparity.values)

@@ -6,9 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator, detached, log_sum_exp, masked_fill, namespace
 from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import ReadWhen, check_settings, setting, settings_class
 from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
@@ -120,7 +118,7 @@ class PolicyGradient(PolicyGradientSettings):
         """
         return draws_rankings(self) or (self.estimator == "auto" and not takes_exact(self.reward, num_items))
 
-    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+    def __call__(self, scores: Array, batch: Batch, *, generator: Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.
 
         Parameters
@@ -132,15 +130,15 @@ class PolicyGradient(PolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        estimate = self._estimate(scores.detach(), batch, generator)
+        estimate = self._estimate(detached(scores), batch, generator)
         loss = ascent_loss(scores, estimate.gradient, batch)
-        if isinstance(self.entropy, Tensor) or self.entropy:
+        if has_entropy(self.entropy):
             loss = loss - self.entropy * choice_entropy(scores, batch)
         return ObjectiveValue(loss, batch.mean_over_queries(estimate.reward))
 
     def with_slope(
-        self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
-    ) -> tuple[ObjectiveValue, Tensor]:
+        self, scores: Array, batch: Batch, *, generator: Generator | None = None
+    ) -> tuple[ObjectiveValue, Array]:
         """The value and dloss/dscores (query, item), summed over policies.
 
         Parameters
@@ -149,21 +147,14 @@ class PolicyGradient(PolicyGradientSettings):
             As ``__call__`` has them; the scores have no gradient.
         """
         estimate = self._estimate(scores, batch, generator)
-        num_queries = len(scores) // batch.num_policies
-        if batch.query_weights is None:
-            slope = estimate.gradient * (-1.0 / num_queries)
-        else:
-            slope = estimate.gradient * (batch.query_weights[:, None] / -num_queries)
-        report = batch.mean_over_queries(estimate.reward)
+        gradient, report = estimate.gradient, batch.mean_over_queries(estimate.reward)
         loss = -report
-        if isinstance(self.entropy, Tensor) or self.entropy:
-            leaf = scores.detach().requires_grad_()
-            bonus = self.entropy * choice_entropy(leaf, batch)
-            loss = loss - bonus.detach()
-            slope = slope - torch.autograd.grad(bonus.sum(), leaf)[0]
-        return ObjectiveValue(loss, report), slope
+        if has_entropy(self.entropy):
+            loss = loss - self.entropy * choice_entropy(scores, batch)
+            gradient = gradient + batch.of_queries(self.entropy) * choice_entropy_slope(scores, batch)
+        return ObjectiveValue(loss, report), gradient * -batch.weights_in_mean()
 
-    def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> GradientEstimate:
+    def _estimate(self, scores: Array, batch: Batch, generator: Generator | None) -> GradientEstimate:
         if not self.draws_for(scores.shape[-1]):
             forms = (
                 self.reward.additive_forms(batch.labels, batch.mask)
@@ -182,13 +173,30 @@ class PolicyGradient(PolicyGradientSettings):
         )
 
 
-def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
+def has_entropy(weight: float | Array) -> bool:
+    """Whether the entropy of the first choice counts; several policies have weights (policy,), not all of them 0."""
+    return not isinstance(weight, float | int) or weight != 0
+
+
+def ascent_loss(scores: Array, gradient: Array, batch: Batch, *, share: float = 1.0) -> Array:
     """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
     return -share * batch.mean_over_queries((scores * gradient).sum(-1))
 
 
-def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
+def choice_entropy(scores: Array, batch: Batch) -> Array:
     """Entropy of softmax(scores), the policy's first choice, mean over queries."""
+    log_choice = _log_choice(scores, batch)
+    return -batch.mean_over_queries((namespace(scores).exp(log_choice) * log_choice).sum(-1))
+
+
+def choice_entropy_slope(scores: Array, batch: Batch) -> Array:
+    """dH/dscores (query, item) of the entropy H of each query: -p_i (log p_i + H)."""
+    log_choice = _log_choice(scores, batch)
+    choice = namespace(scores).exp(log_choice)
+    return choice * ((choice * log_choice).sum(-1)[:, None] - log_choice)
+
+
+def _log_choice(scores: Array, batch: Batch) -> Array:
     # Finite, not -inf: 0 * -inf would be NaN.
-    log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-    return -batch.mean_over_queries((log_choice.exp() * log_choice).sum(-1))
+    masked = masked_fill(scores, ~batch.mask, -1e30)
+    return masked - log_sum_exp(masked, keepdims=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator, as_like
 from rankpolicy.data.batches import Batch
 
 
@@ -31,10 +29,10 @@ class ObjectiveValue:
         Where the objective is a function of exposure: its derivative in the exposure of each item (query, item).
     """
 
-    loss: Tensor
-    report: Tensor
-    parts: Mapping[str, Tensor] = field(default_factory=dict)
-    coefficients: Tensor | None = None
+    loss: Array
+    report: Array
+    parts: Mapping[str, Array] = field(default_factory=dict)
+    coefficients: Array | None = None
 
 
 class Objective(Protocol):
@@ -45,7 +43,7 @@ class Objective(Protocol):
         """Name of the number that is reported after each epoch."""
         ...
 
-    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+    def __call__(self, scores: Array, batch: Batch, *, generator: Any = None) -> ObjectiveValue:
         """The loss of these scores; rankings are drawn from the generator."""
         ...
 
@@ -72,18 +70,20 @@ class AscentObjective(Objective, Protocol):
     """An objective that can give its slopes in the scores without autograd."""
 
     def with_slope(
-        self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
-    ) -> tuple[ObjectiveValue, Tensor]:
+        self, scores: Array, batch: Batch, *, generator: Generator | None = None
+    ) -> tuple[ObjectiveValue, Array]:
         """The value and dloss/dscores (query, item), summed over policies."""
         ...
 
 
 def value_and_slope(
-    objective: Objective, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
-) -> tuple[ObjectiveValue, Tensor]:
+    objective: Objective, scores: Array, batch: Batch, *, generator: Generator | None = None
+) -> tuple[ObjectiveValue, Array]:
     """The value of an objective and dloss/dscores (query, item), summed over policies."""
     if isinstance(objective, AscentObjective):
         return objective.with_slope(scores, batch, generator=generator)
+    import torch
+
     leaf = scores.detach().requires_grad_()
     value = objective(leaf, batch, generator=generator)
     (slope,) = torch.autograd.grad(value.loss.sum(), leaf)
@@ -104,7 +104,7 @@ def can_merge(first: Objective, second: Objective) -> bool:
     )
 
 
-def merged(objectives: Sequence[Objective], like: Tensor) -> Objective:
+def merged(objectives: Sequence[Objective], like: Array) -> Objective:
     """One objective for a batch that is ranked by several policies, each with its own numbers."""
     first = objectives[0]
     numbers = {
@@ -115,5 +115,5 @@ def merged(objectives: Sequence[Objective], like: Tensor) -> Objective:
         return first
     together = copy(first)
     for name, values in differing.items():
-        object.__setattr__(together, name, like.new_tensor(values))
+        object.__setattr__(together, name, as_like(values, like))
     return together

@@ -83,11 +83,11 @@ class Mixture:
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        _, placed = alike(self.rankings, rankings[..., :cutoff])
+        mixed, weights, mask, placed = alike(self.rankings, self.weights, self.mask, rankings[..., :cutoff])
         depth = placed.shape[-1]
-        is_padding = arange(depth, like=placed) >= self.mask.sum(-1, keepdims=True)
-        total = zeros(placed.shape[:-1], like=self.weights)
-        for ranking, weight in zip(self.rankings, self.weights, strict=True):
+        is_padding = arange(depth, like=placed) >= mask.sum(-1, keepdims=True)
+        total = zeros(placed.shape[:-1], like=weights)
+        for ranking, weight in zip(mixed, weights, strict=True):
             total += weight * ((placed == ranking[:, :depth]) | is_padding).all(-1)
         with np.errstate(divide="ignore"):  # of rankings that are not in the mixture
             return namespace(total).log(total)

@@ -64,9 +64,9 @@ class PlackettLuce:
         cutoff
             How many positions count; by default all that ``rankings`` holds.
         """
-        _, placed = alike(self.scores, rankings[..., :cutoff])
-        log_weights, is_item = ranked_log_weights(self.scores, self.mask, placed)
-        steps = log_weights - log_remaining_weights(self.scores, self.mask, placed)
+        scores, mask, placed = alike(self.scores, self.mask, rankings[..., :cutoff])
+        log_weights, is_item = ranked_log_weights(scores, mask, placed)
+        steps = log_weights - log_remaining_weights(scores, mask, placed)
         return namespace(steps).where(is_item, steps, 0.0).sum(-1)
 
     def mode(self) -> Array:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import Array
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
@@ -368,12 +367,8 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         """
         num_samples = whole_number("num_samples", num_samples, at_least=1, at_most=MOST_SAMPLES)
         dataset = self._to_rank(X, qid, group, protected)
-        generator = torch.Generator()
-        if random_state is None:
-            generator.seed()
-        else:
-            generator.manual_seed(checked_seed(random_state))
-        rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
+        seed = None if random_state is None else checked_seed(random_state)
+        rankings = self._policy_of(dataset).sample(num_samples, generator=np.random.default_rng(seed))
         rows = dataset.row_numbers()
         return [
             rows[start + rankings[:, query, :size]]
@@ -408,17 +403,17 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
             How many ranks count; None: all.
         """
         dataset = self._to_rank(X, qid, group, protected)
-        weights = None if rank_weights is None else torch.from_numpy(as_float64("rank_weights", rank_weights))
-        if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
+        weights = None if rank_weights is None else as_float64("rank_weights", rank_weights)
+        if weights is not None and (weights.ndim != 1 or not np.isfinite(weights).all()):
             raise RankPolicyError(
-                f"rank_weights must be finite numbers, one per rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
+                f"rank_weights must be finite numbers, one per rank from the first; got shape {weights.shape}, {rank_weights!r:.60}."
             )
         if cutoff is not None:
             cutoff = whole_number("cutoff", cutoff, at_least=1)
         if weights is None:
-            weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
+            weights = position_bias(int(dataset.sizes.max()))
         exposure = self._policy_of(dataset).exposure(weights[:cutoff])
-        return dataset.in_row_order(dataset.padding().unpad(exposure).numpy())
+        return dataset.in_row_order(dataset.padding().unpad(exposure))
 
     def policy(
         self,
@@ -600,7 +595,9 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         meant = what_is_meant(name, cls.setting_names())
         if meant is not None:
             return meant
-        rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in ranker.setting_names())
+        rankers = ", ".join(
+            ranker.__name__ for ranker in RANKERS.installed().values() if name in ranker.setting_names()
+        )
         if rankers:
             return f"it is a setting of {rankers}"
         models = models_with_setting(name)
@@ -680,9 +677,9 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
-        return self._policy_over(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
+        return self._policy_over(padding.pad(self._scores(dataset)), padding.mask)
 
-    def _policy_over(self, scores: Tensor, mask: Tensor) -> RankingPolicy:
+    def _policy_over(self, scores: Array, mask: Array) -> RankingPolicy:
         """The policy over items with these scores (query, item)."""
         return PlackettLuce(scores, mask)
 

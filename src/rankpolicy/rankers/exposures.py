@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.models.stack import stack_shape
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.networks.network import NetworkRanker, scores_of_rankers
 
@@ -28,12 +27,12 @@ def exposures_of(
             exposures[indices] = [ranker.exposure(dataset, rank_weights=rank_weights) for ranker in chosen]
             continue
         ranked = first._to_rank(dataset, None, None, None)
-        padding = ranked.padding().to("cpu")
+        padding = ranked.padding()
         scores = scores_of_rankers([ranker for ranker in chosen if isinstance(ranker, NetworkRanker)], ranked)
-        policies = first._policy_over(padding.pad(scores), padding.mask.repeat(len(chosen), 1))
-        exposures_by_ranker = policies.exposure(torch.from_numpy(rank_weights)).view(len(chosen), *padding.mask.shape)
+        policies = first._policy_over(padding.pad(scores.numpy()), np.tile(padding.mask, (len(chosen), 1)))
+        exposures_by_ranker = policies.exposure(rank_weights).reshape(len(chosen), *padding.mask.shape)
         for index, exposure in zip(indices, exposures_by_ranker, strict=True):
-            exposures[index] = ranked.in_row_order(padding.unpad(exposure).numpy())
+            exposures[index] = ranked.in_row_order(padding.unpad(exposure))
     return exposures
 
 
@@ -51,5 +50,9 @@ def _kind_of_scores(ranker: Ranker) -> Hashable | None:
     """What rankers that score together have in common; None for a ranker that scores alone."""
     if not isinstance(ranker, NetworkRanker) or not ranker._scores_by_network:
         return None
+    if isinstance(ranker._network, LinearNetworks):
+        return None
+    from rankpolicy.models.stack import stack_shape
+
     shape = stack_shape(ranker._network)
     return None if shape is None else (type(ranker), id(ranker._inputs), ranker.device, shape)

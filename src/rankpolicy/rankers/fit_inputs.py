@@ -194,12 +194,12 @@ def check_clicks(train: RankingDataset, ranker: type[Ranker]) -> None:
     from rankpolicy.rankers import RANKERS
 
     if ranker.uses_query_weights and not ranker.learns_from_relevances and train.label_kind == "relevances":
-        able = ", ".join(member.__name__ for member in RANKERS.values() if member.learns_from_relevances)
+        able = ", ".join(member.__name__ for member in RANKERS.installed().values() if member.learns_from_relevances)
         raise RankPolicyError(
             f"{ranker.__name__} does not learn from relevances that were estimated from clicks. These rankers do: {able}."
         )
     if not ranker.uses_query_weights and (train.query_weights is not None or train.label_kind == "relevances"):
-        able = ", ".join(member.__name__ for member in RANKERS.values() if member.uses_query_weights)
+        able = ", ".join(member.__name__ for member in RANKERS.installed().values() if member.uses_query_weights)
         raise RankPolicyError(
             f"{ranker.__name__} does not use query weights, which weighted data and clicks need. These rankers use them: {able}."
         )

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from rankpolicy.training import NetworkFit, ReportOptions, fit_networks
+from rankpolicy.models.linear_networks import LinearNetworks
+from rankpolicy.training import NetworkFit, ReportOptions
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
+from rankpolicy.training.loop import train_network
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankPolicyError
 
@@ -130,7 +132,12 @@ def _outcomes(requests: dict[int, TrainingRequest]) -> dict[int, Any]:
     networks = {index: fit for index, fit in requests.items() if isinstance(fit, NetworkFit)}
     full_batches = {index: fit for index, fit in requests.items() if isinstance(fit, FullBatchFit)}
     outcomes: dict[int, Any] = {}
+    linear = [index for index, fit in networks.items() if isinstance(fit.network, LinearNetworks)]
+    for index in linear:
+        outcomes[index] = train_network(networks.pop(index))
     if networks:
+        from rankpolicy.training import fit_networks
+
         outcomes |= zip(networks, fit_networks(list(networks.values())), strict=True)
     if full_batches:
         outcomes |= zip(full_batches, fit_full_batches(list(full_batches.values())), strict=True)

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics import parse_metric
@@ -54,16 +53,16 @@ def sample_rankings(
 ) -> PolicySample:
     """Draw rankings of one query from a ranker's policy: the most frequent ones, and how good all of them are."""
     policy = ranker.policy(query)
-    generator = torch.Generator().manual_seed(random_state)
+    generator = np.random.default_rng(random_state)
     drawn = policy.sample(num_samples, generator=generator)[:, 0]
-    rankings, counts = torch.unique(drawn, dim=0, return_counts=True)
-    order = torch.argsort(counts, descending=True, stable=True)[:most]
-    labels, mask = map(torch.from_numpy, query.padded_labels())
+    rankings, counts = np.unique(drawn, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:most]
+    labels, mask = query.padded_labels()
     item_ids = query.source_rows_by_query.astype(str) if query.item_ids_by_query is None else query.item_ids_by_query
     ndcg = parse_metric("ndcg")
-    uniform = torch.argsort(torch.rand(drawn.shape, generator=generator), dim=1)
-    of_all = ndcg(drawn, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
-    of_uniform = ndcg(uniform, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
+    uniform = np.argsort(generator.random(drawn.shape), axis=1)
+    of_samples = [np.broadcast_to(array, drawn.shape) for array in (labels, mask)]
+    of_all, of_uniform = ndcg(drawn, *of_samples), ndcg(uniform, *of_samples)
     most_frequent = tuple(
         RankingSample(
             items=tuple(str(item_ids[item]) for item in ranking.tolist()),
@@ -79,7 +78,7 @@ def sample_rankings(
         num_samples=num_samples,
         mean_ndcg=float(of_all.mean()),
         random_ndcg=float(of_uniform.mean()),
-        share_ideal=float((of_all > 1 - 1e-6).double().mean()),
+        share_ideal=float((of_all > 1 - 1e-6).mean()),
     )
 
 

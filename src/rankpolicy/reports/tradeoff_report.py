@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import plain
@@ -77,7 +76,7 @@ def mean_text(mean: float, spread: float | None, digits: int) -> str:
 def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> str:
     """Exposure by merit at points of the first method."""
     method, curve = next(iter(tradeoff.curves.items()))
-    merit = tradeoff.fairness.merits(torch.from_numpy(test.labels_by_query.astype(np.float64))[None])[0].numpy()
+    merit = tradeoff.fairness.merits(test.labels_by_query.astype(np.float64)[None])[0]
     groups = None if test.groups_by_query is None else test.in_row_order(test.groups_by_query)
     panels = {title: point.exposure for title, point in points_to_show(curve).items()}
     drawn = figures.exposure_by_merit(panels, test.in_row_order(merit), groups)

@@ -9,8 +9,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
+import safetensors
+from safetensors.numpy import save
 
+from rankpolicy.arrays import Array, generator_state, is_tensor, restore_generator
 from rankpolicy.declarations.settings import setting_names
 from rankpolicy.optional import require
 from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState
@@ -32,13 +35,12 @@ def open_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
 def write_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
     """Write a checkpoint, whole or not at all."""
     assert fit.checkpoint is not None
-    save = require("safetensors.torch", "A checkpoint").save
     optimizer = state.optimizer.state_dict()
-    tensors: dict[str, torch.Tensor] = {"generator": state.generator.get_state()}
+    tensors: dict[str, Array] = {"generator": generator_state(state.generator)}
     tensors |= {f"network.{name}": weight for name, weight in state.network.state_dict().items()}
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
     for index, slots in optimizer["state"].items():
-        tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
+        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
     numbers = {
         "best_score": state.best_score,
         "best_epoch": state.best_epoch,
@@ -49,12 +51,20 @@ def write_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
         "purpose": _purpose(fit),
         "data": fit.data,
     }
-    # clone: safetensors refuses tensors that share memory
-    content = save(
-        {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, {"state": json.dumps(numbers)}
-    )
+    content = _packed(tensors, {"state": json.dumps(numbers)})
     with atomic_write(fit.checkpoint) as file:
         file.write(content)
+
+
+def _packed(tensors: dict[str, Array], metadata: dict[str, str]) -> bytes:
+    if not is_tensor(tensors["generator"]):
+        return save({name: np.array(array, order="C") for name, array in tensors.items()}, metadata)
+    import torch
+
+    # clone: safetensors refuses tensors that share memory
+    owned = {name: torch.as_tensor(tensor).clone().contiguous() for name, tensor in tensors.items()}
+    content: bytes = require("safetensors.torch", "A checkpoint").save(owned, metadata)
+    return content
 
 
 def _purpose(fit: NetworkFit) -> str:
@@ -103,9 +113,8 @@ def _check_target(fit: NetworkFit, path: Path) -> None:
 
 def _training_of(path: Path) -> tuple[Any, Any] | None:
     """The training that a checkpoint belongs to; None for other files."""
-    safetensors = require("safetensors", "A checkpoint")
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework="np") as file:
             numbers = json.loads((file.metadata() or {})["state"])
             return numbers.get("purpose"), numbers.get("data")
     except (safetensors.SafetensorError, OSError, LookupError, ValueError, AttributeError):
@@ -116,9 +125,9 @@ def _read_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
     """Put ``state``, a new one of the same network and optimizer, where the checkpoint left off, its generator included."""
     assert fit.checkpoint is not None
     path, purpose = fit.checkpoint, _purpose(fit)
-    safetensors = require("safetensors", "A checkpoint")
+    framework = "np" if isinstance(state.generator, np.random.Generator) else "pt"
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework=framework) as file:
             numbers = json.loads(file.metadata()["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
         if numbers["purpose"] != purpose:
@@ -142,7 +151,7 @@ def _read_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
         groups = state.optimizer.state_dict()["param_groups"]
         state.optimizer.load_state_dict({"state": slots, "param_groups": groups})
         state.best_weights = _under("best.", tensors)
-        state.generator.set_state(tensors["generator"])
+        restore_generator(state.generator, tensors["generator"])
     except RankPolicyError:
         raise
     except (safetensors.SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
@@ -154,5 +163,5 @@ def _read_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
         ) from None
 
 
-def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -13,13 +13,23 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, distributed
-
+from rankpolicy.arrays import (
+    Array,
+    Generator,
+    generator_state,
+    permutation,
+    random_seed,
+    reseed,
+    restore_generator,
+)
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.training.network_fit import NetworkFit
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import torch
 
 RENDEZVOUS = (
     "RANKPOLICY_RENDEZVOUS"  # a file where the workers of one machine find each other; torchrun has an address instead
@@ -82,6 +92,8 @@ def data_parallel() -> Iterator[Worker]:
     if num_workers == 1 or current_worker.get() is not None:
         yield current_worker.get() or worker
         return
+    from torch import distributed
+
     is_ours = not distributed.is_initialized()  # else by Ray Train, which also ends it
     if is_ours:
         _join(worker)
@@ -96,6 +108,9 @@ def data_parallel() -> Iterator[Worker]:
 
 def _join(worker: Worker) -> None:
     """Meet the other workers."""
+    import torch
+    from torch import distributed
+
     local_rank = int(os.environ.get("LOCAL_RANK", worker.rank))
     num_here = int(os.environ.get("LOCAL_WORLD_SIZE", worker.num_workers))
     uses_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= num_here
@@ -133,16 +148,15 @@ def for_this_worker(fit: NetworkFit) -> NetworkFit:
 class _ShardedTensors(RaggedTensors):
     """Training data whose batches are this worker's parts of the batches."""
 
-    def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
+    def shuffled_batches(self, batch_queries: int, *, generator: Generator | None = None) -> Iterator[Batch]:
         worker = current_worker.get()
         assert worker is not None
         assert generator is not None
         rank, num_workers = worker.rank, worker.num_workers
-        order = torch.randperm(len(self.offsets) - 1, generator=generator, device=generator.device).cpu().numpy()
+        order = permutation(len(self.offsets) - 1, like=self.labels, generator=generator)
         # Dropout and sampled rankings of this epoch come from a stream of this worker; the common stream goes on where it was.
-        common = generator.get_state()
-        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        generator.manual_seed(seed + rank)
+        common = generator_state(generator)
+        reseed(generator, random_seed(generator, like=self.labels) + rank)
         for start in range(0, len(order), batch_queries):
             queries = order[start : start + batch_queries]
             share = queries[len(queries) * rank // num_workers : len(queries) * (rank + 1) // num_workers]
@@ -154,7 +168,7 @@ class _ShardedTensors(RaggedTensors):
                 share_of_queries=len(share) / len(queries),
                 share_of_items=len(shard.padding.cells) / num_items if len(share) else 0.0,
             )
-        generator.set_state(common)
+        restore_generator(generator, common)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,15 +179,20 @@ class _PartOfBatch(Batch):
     share_of_queries: float = 1.0
     share_of_items: float = 1.0
 
-    def mean_over_queries(self, values: Tensor) -> Tensor:
+    def weights_in_mean(self) -> float | Array:
+        return Batch.weights_in_mean(self) * self.share_of_queries
+
+    def mean_over_queries(self, values: Array) -> Array:
         return Batch.mean_over_queries(self, values) * self.share_of_queries
 
-    def mean_over_items(self, values: Tensor) -> Tensor:
+    def mean_over_items(self, values: Array) -> Array:
         return Batch.mean_over_items(self, values) * self.share_of_items
 
 
 def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
     """Replace the gradients of all weights by their sums over all workers."""
+    import torch
+
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     for weight in weights:
         if weight.grad is None:
@@ -181,8 +200,12 @@ def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
     sum_over_workers([weight.grad for weight in weights])
 
 
-def sum_over_workers(tensors: Sequence[Tensor]) -> None:
-    """Replace tensors by their sums over all workers, in one message; all workers get the same bits."""
+def sum_over_workers(arrays: Sequence[Array]) -> None:
+    """Replace tensors or arrays by their sums over all workers, in one message; all workers get the same bits."""
+    import torch
+    from torch import distributed
+
+    tensors = [torch.as_tensor(array) for array in arrays]  # in the memory of an array
     flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
     with _lost_workers_named():
         distributed.all_reduce(flat)
@@ -195,6 +218,9 @@ def sum_over_workers(tensors: Sequence[Tensor]) -> None:
 
 def decided_by_first(flag: bool) -> bool:
     """What the first worker decided, such as to stop; all workers must do the same."""
+    import torch
+    from torch import distributed
+
     decision = torch.tensor([int(flag)])
     with _lost_workers_named():
         distributed.broadcast(decision, 0)

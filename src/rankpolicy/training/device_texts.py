@@ -22,7 +22,7 @@ from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
 from rankpolicy.models.average import Average
 from rankpolicy.training.cuda_graph import GraphedNetwork, capture_all
 from rankpolicy.training.device_batches import Program, bucket_of, programs_of, programs_of_epoch
-from rankpolicy.training.loop import member_scores
+from rankpolicy.training.module_step import member_scores
 from rankpolicy.training.network_fit import NetworkFit
 
 _SHORTEST = 16  # tokens; shorter texts count as so long

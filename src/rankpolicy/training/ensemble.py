@@ -29,9 +29,9 @@ from rankpolicy.training.loop import (
     has_run_its_epochs,
     load_best_weights,
     objective_of_epoch,
-    single_thread_if_small,
     train_network,
 )
+from rankpolicy.training.module_step import single_thread_if_small
 from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState
 from rankpolicy.training.optimizer import FlatAdamW
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.display import frozen_value
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.value import can_merge, merged
 from rankpolicy.training.lbfgs import Search, Vector, lbfgs
@@ -26,7 +26,7 @@ class FullBatchFit:
     No step is random, so that a curve over many strengths is smooth.
     """
 
-    network: nn.Module
+    network: LinearNetworks  # in float64
     batch: Batch
     objective: FairPolicyGradient
     max_iterations: int = 200
@@ -49,13 +49,12 @@ class _OneSearch:
 
     def __init__(self, fit: FullBatchFit) -> None:
         self.fit = fit
-        self.parameters = list(fit.network.parameters())
-        start = np.concatenate([p.detach().double().reshape(-1).numpy() for p in self.parameters])
+        start = fit.network.flat.copy()
         self.search: Search = lbfgs(start, max_iterations=fit.max_iterations)
         self.point: Vector | None = next(self.search)
         self.found = start
         self.reports: list[float] = []
-        self.coefficients: Tensor | None = (
+        self.coefficients: NDArray[np.float64] | None = (
             None  # of exposure, at the last point; most of them do not change from point to point
         )
 
@@ -75,10 +74,7 @@ class _OneSearch:
 
     def finished(self) -> list[float]:
         """Write the weights that were found into the network, and give the reports."""
-        sizes = [p.numel() for p in self.parameters]
-        with torch.no_grad():
-            for parameter, weights in zip(self.parameters, np.split(self.found, np.cumsum(sizes)[:-1]), strict=True):
-                parameter.copy_(torch.from_numpy(weights).view(parameter.shape))
+        self.fit.network.flat[:] = self.found
         return self.reports
 
 
@@ -87,7 +83,7 @@ def _parts(waiting: Sequence[_OneSearch]) -> list[list[_OneSearch]]:
     groups: list[list[_OneSearch]] = []
     for search in waiting:
         fit = search.fit
-        most = max(1, _MOST_CELLS // max(1, fit.batch.mask.numel()))
+        most = max(1, _MOST_CELLS // max(1, fit.batch.mask.size))
         for group in groups:
             first = group[0].fit
             if len(group) < most and first.batch is fit.batch and can_merge(first.objective, fit.objective):
@@ -101,32 +97,28 @@ def _parts(waiting: Sequence[_OneSearch]) -> list[list[_OneSearch]]:
 def _evaluate(searches: Sequence[_OneSearch]) -> None:
     """Tell each search the value and the gradient at its point."""
     batch, objective = searches[0].fit.batch, merged([search.fit.objective for search in searches], _LIKE)
-    points = torch.from_numpy(np.stack([search.point for search in searches if search.point is not None]))
+    points = np.stack([search.point for search in searches if search.point is not None])
     num_policies, num_features = len(points), batch.features.shape[1]
     # The weights of one network after those of another, the bias last.
-    networks = points.view(num_policies, -1, num_features + 1)
-    mean = networks.mean(1).requires_grad_()
-    scores = batch.features @ mean[:, :-1].t() + mean[:, -1]
-    padded = batch.padding.pad(scores.t())
+    networks = points.reshape(num_policies, -1, num_features + 1)
+    policies = LinearNetworks(networks.mean(1))
+    padded = batch.padding.pad(policies.member_scores(batch.features))
     repeated = replace(batch.repeated(num_policies), num_policies=num_policies)
     coefficients_before = [search.coefficients for search in searches if search.coefficients is not None]
-    guess = torch.cat(coefficients_before) if len(coefficients_before) == len(searches) else None
+    guess = np.concatenate(coefficients_before) if len(coefficients_before) == len(searches) else None
     assert isinstance(objective, FairPolicyGradient)
-    value = objective(padded, repeated, guess=guess)
-    (slope,) = torch.autograd.grad(value.loss.sum(), mean)
-    decays = points.new_tensor([search.fit.weight_decay for search in searches])
-    gradient = (slope[:, None] / networks.shape[1]).expand_as(networks).reshape(num_policies, -1) + decays[
-        :, None
-    ] * points
-    reports = value.report.detach().reshape(-1)
-    values = decays / 2 * points.square().sum(1) - reports
-    new = value.coefficients
-    assert new is not None
-    for search, own_value, own_gradient, report, coefficients in zip(
-        searches, values.tolist(), gradient.numpy(), reports.tolist(), new.chunk(num_policies), strict=True
-    ):
-        search.coefficients = coefficients
-        search.told(own_value, own_gradient, report)
+    value, slope = objective.with_slope(padded, repeated, guess=guess)
+    slopes = slope.reshape(num_policies, -1)[:, batch.padding.cells]
+    gradient = policies.gradient(slopes, batch.features) / networks.shape[1]
+    decays = np.array([search.fit.weight_decay for search in searches])
+    gradients = np.tile(gradient, networks.shape[1]) + decays[:, None] * points
+    reports = value.report.reshape(-1)
+    values = decays / 2 * np.square(points).sum(1) - reports
+    assert value.coefficients is not None
+    coefficients = np.split(value.coefficients, num_policies)
+    for index, search in enumerate(searches):
+        search.coefficients = coefficients[index]
+        search.told(float(values[index]), gradients[index], float(reports[index]))
 
 
-_LIKE = torch.zeros((), dtype=torch.float64)
+_LIKE = np.zeros(())

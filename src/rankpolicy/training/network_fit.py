@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import torch
-from torch import Tensor, nn
-
+from rankpolicy.arrays import Array
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.rows import NetworkRows
 from rankpolicy.declarations.settings import check_settings, seed_setting, setting, settings_class
@@ -18,8 +16,9 @@ from rankpolicy.display import short_repr
 from rankpolicy.objectives.value import Objective
 from rankpolicy.types import RankPolicyError
 
+Network: TypeAlias = Any  # a module of torch, or LinearNetworks
 # Flat validation scores (items,) -> higher is better
-ScoreValidation = Callable[[Tensor], float]
+ScoreValidation = Callable[[Array], float]
 # Epochs done, the latest numbers by name -> whether to stop; None: go on.
 ReportEpoch = Callable[[int, dict[str, float]], bool | None]
 
@@ -103,11 +102,11 @@ class TrainingState:
         Scores on further held-out data by name, one per epoch; they are recorded only.
     """
 
-    network: nn.Module
+    network: Network
     optimizer: Any
-    generator: torch.Generator
-    best_weights: dict[str, Tensor] = field(default_factory=dict)
-    last_weights: dict[str, Tensor] = field(default_factory=dict)
+    generator: Any  # of the kind of the arrays
+    best_weights: dict[str, Array] = field(default_factory=dict)
+    last_weights: dict[str, Array] = field(default_factory=dict)
     epoch: int = 0
     best_score: float = -math.inf
     best_epoch: int = 0
@@ -172,11 +171,11 @@ class NetworkFit:
         Fingerprint of training and validation data; a checkpoint of other data is refused.
     """
 
-    network: nn.Module
+    network: Network
     train: RaggedTensors
     objective: Objective
     settings: TrainingSettings
-    generator: torch.Generator
+    generator: Any  # of the kind of the arrays
     validation: Validation | None = None
     other_validations: Mapping[str, Validation] = field(default_factory=dict)
     report_epoch: ReportEpoch | None = None

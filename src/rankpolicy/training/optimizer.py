@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from itertools import accumulate
+from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
-from rankpolicy.models.stack import Stack
+from rankpolicy.arrays import Array, alike, as_like, detached, namespace
 from rankpolicy.training.network_fit import TrainingSettings
 
 _EPSILON = 1e-8
+
+
+class Stacked(Protocol):
+    """Networks whose weights lie in one array: a ``Stack``, or ``LinearNetworks``."""
+
+    @property
+    def flat(self) -> Array:
+        """The memory of all weights (weight,)."""
+
+    @property
+    def weights(self) -> Sequence[Array]:
+        """The weights, each (network, ...)."""
+
+    @property
+    def num_networks(self) -> int:
+        """How many networks a policy has."""
 
 
 class FlatAdamW:
@@ -25,46 +39,52 @@ class FlatAdamW:
     each policy, all with the same betas.
     """
 
-    def __init__(self, stack: Stack, settings: Sequence[TrainingSettings]) -> None:
-        self.flat, self.shapes = stack.flat.detach(), [weight.shape for weight in stack.weights]
+    def __init__(self, stack: Stacked, settings: Sequence[TrainingSettings]) -> None:
+        self.flat, self.shapes = detached(stack.flat), [weight.shape for weight in stack.weights]
         of_members = [policy for policy in settings for _ in range(stack.num_networks)]
         self.betas = settings[0].betas
         self.rates = self._of_weights([policy.learning_rate for policy in of_members])
         self.keeps = self._of_weights([1 - policy.learning_rate * policy.weight_decay for policy in of_members])
-        self.first, self.second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        xp = namespace(self.flat)
+        self.first, self.second = xp.zeros_like(self.flat), xp.zeros_like(self.flat)
         # float64 on the device, where a CUDA graph counts on; 1 - 0.999^t is a small difference of numbers near 1.
-        self.steps = torch.zeros((), dtype=torch.float64, device=self.flat.device)
+        self.steps = xp.zeros((), dtype=xp.float64, device=self.flat.device)
 
-    @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
+    def step(self, gradient: Array) -> None:
         """Move the weights along the gradient of all of them (weight,)."""
         self.steps += 1
         beta, square_beta = self.betas
-        self.first.lerp_(gradient, 1 - beta)
-        self.second.mul_(square_beta).addcmul_(gradient, gradient, value=1 - square_beta)
-        correction, square_correction = ((1 - beta**self.steps).to(self.flat.dtype) for beta in self.betas)
-        size = (self.second / square_correction).sqrt_().add_(_EPSILON).mul_(correction)
-        self.flat.mul_(self.keeps).sub_(torch.div(self.first, size, out=size).mul_(self.rates))
+        self.first += (gradient - self.first) * (1 - beta)
+        self.second *= square_beta
+        self.second += gradient * gradient * (1 - square_beta)
+        correction, square_correction = (as_like(1 - beta**self.steps, self.flat) for beta in self.betas)
+        size = (self.second / square_correction) ** 0.5
+        size += _EPSILON
+        size *= correction
+        self.flat *= self.keeps
+        self.flat -= self.first / size * self.rates
 
-    def _of_weights(self, numbers: Sequence[float]) -> Tensor:
+    def _of_weights(self, numbers: Sequence[float]) -> Array:
         """Numbers of the members as one per weight."""
-        of_members = self.flat.new_tensor(numbers)
-        return torch.cat([of_members.repeat_interleave(shape[1:].numel()) for shape in self.shapes])
+        xp, of_members = namespace(self.flat), as_like(numbers, self.flat)
+        return xp.concat([xp.repeat(of_members, math.prod(shape[1:])) for shape in self.shapes])
 
-    def _by_layer(self, flat: Tensor) -> list[Tensor]:
+    def _by_layer(self, flat: Array) -> list[Array]:
         """A flat array as views in the shapes of the weights (member, ...)."""
-        layers = flat.split([math.prod(shape) for shape in self.shapes])
-        return [layer.view(shape) for layer, shape in zip(layers, self.shapes, strict=True)]
+        ends = list(accumulate(math.prod(shape) for shape in self.shapes))
+        return [
+            flat[start:end].reshape(shape) for start, end, shape in zip([0, *ends], ends, self.shapes, strict=False)
+        ]
 
     def continue_from(self, optimizer: FlatAdamW, members: Sequence[int]) -> None:
         """Take over the moments that some members of a larger stack have reached."""
-        index = torch.tensor(list(members), device=self.flat.device)
-        self.steps.copy_(optimizer.steps)
+        _, index = alike(self.flat, list(members))
+        self.steps[...] = optimizer.steps
         for moments, larger in ((self.first, optimizer.first), (self.second, optimizer.second)):
             for layer, of_all in zip(self._by_layer(moments), optimizer._by_layer(larger), strict=True):
-                layer.copy_(of_all[index])
+                layer[...] = of_all[index]
 
-    def changing_tensors(self) -> list[Tensor]:
+    def changing_tensors(self) -> list[Array]:
         """All tensors that a step changes."""
         return [self.flat, self.first, self.second, self.steps]
 
@@ -78,4 +98,4 @@ class FlatAdamW:
         for tensor, name in ((self.steps, "step"), (self.first, "exp_avg"), (self.second, "exp_avg_sq")):
             if tensor.shape != slots[name].shape:
                 raise ValueError(f"{name} has the shape {tuple(slots[name].shape)}, not {tuple(tensor.shape)}")
-            tensor.copy_(slots[name])
+            tensor[...] = slots[name]

@@ -29,9 +29,9 @@ def test_a_stronger_penalty_buys_fairness_with_utility():
 def test_the_report_is_what_exact_exposures_give():
     ranker = fitted(strength=10.0)
     policy = ranker.policy(TRAIN)
-    padding = TRAIN.padding().to("cpu")
-    labels, groups = (padding.pad(torch.from_numpy(np.array(v))) for v in (TRAIN.labels, TRAIN.groups))
-    disparity = group_disparity(policy.exposure(), labels.double(), groups, padding.mask)
+    padding = TRAIN.padding()
+    labels, groups = (padding.pad(np.array(v)) for v in (TRAIN.labels, TRAIN.groups))
+    disparity = group_disparity(policy.exposure(), labels.astype(float), groups, padding.mask)
     assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-4)
     assert ranker.report_["queries_left_out"] == disparity.left_out
 
@@ -87,7 +87,7 @@ def test_a_network_keeps_the_epoch_that_is_best_on_validation_data_of_those_that
 
 def evaluate_policy(ranker, dataset):
     """Expected NDCG of the policy, from its exposure: gains over the ideal DCG."""
-    padding = dataset.padding().to("cpu")
+    padding = dataset.padding()
     exposure = padding.pad(torch.from_numpy(ranker.exposure(dataset)))
     gains = padding.pad(torch.from_numpy(2.0 ** np.array(dataset.labels, dtype=float) - 1))
     ideal = (gains.sort(descending=True).values / torch.log2(torch.arange(2, gains.shape[1] + 2))).sum(-1)
@@ -156,8 +156,8 @@ def test_individual_fairness_needs_no_groups():
     ranker = FairPGRank(fairness="individual", strength=20.0, **SETTINGS).fit(
         TRAIN.features, TRAIN.labels, group=TRAIN.sizes
     )
-    padding = TRAIN.padding().to("cpu")
-    labels = padding.pad(torch.from_numpy(np.array(TRAIN.labels))).double()
+    padding = TRAIN.padding()
+    labels = padding.pad(np.array(TRAIN.labels)).astype(float)
     disparity = individual_disparity(ranker.policy(TRAIN).exposure(), labels, padding.mask)
     assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-4)
     assert disparity.mean < fitted(fairness="individual", strength=0.0).report_["disparity"]

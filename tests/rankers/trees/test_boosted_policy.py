@@ -124,7 +124,7 @@ def test_with_validation_fairness_carries_over_to_new_queries(fairness):
     for strength in (0.0, 30.0, 100.0):  # of 60 queries, weaker ones are within the noise
         settings = {"strength": strength, "fairness": fairness} if strength else {}
         ranker = rp.BoostedPolicy(**FEW_TREES, **settings).fit(FAIR_TRAIN, valid=FAIR_VALID)
-        value = fair.evaluate(batch.padding.pad(torch.from_numpy(ranker.predict(FAIR_TEST))), batch)
+        value = fair.evaluate(batch.padding.pad(ranker.predict(FAIR_TEST)), batch)
         utilities.append(float(value.utility.mean()))
         disparities.append(value.disparity.mean)
     assert (np.diff(utilities) < 0).all()
@@ -151,9 +151,9 @@ def test_with_a_fairness_term_the_best_tree_is_that_of_the_objective():
 
 def test_the_report_is_what_exact_exposures_give_and_is_saved(tmp_path):
     ranker = rp.BoostedPolicy(**FEW_TREES, strength=10.0).fit(FAIR_TRAIN)
-    padding = FAIR_TRAIN.padding().to("cpu")
-    labels, groups = (padding.pad(torch.from_numpy(np.array(v))) for v in (FAIR_TRAIN.labels, FAIR_TRAIN.groups))
-    disparity = group_disparity(ranker.policy(FAIR_TRAIN).exposure(), labels.double(), groups, padding.mask)
+    padding = FAIR_TRAIN.padding()
+    labels, groups = (padding.pad(np.array(v)) for v in (FAIR_TRAIN.labels, FAIR_TRAIN.groups))
+    disparity = group_disparity(ranker.policy(FAIR_TRAIN).exposure(), labels.astype(float), groups, padding.mask)
     assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-6)
     assert ranker.report_["queries_left_out"] == disparity.left_out
     assert len(ranker.evals_result_["training"]["disparity"]) == 60

@@ -192,11 +192,13 @@ def _with_nan(series: Any) -> NDArray[Any]:
     """A column of numbers with missing values, which become NaN; a column of something else as it is."""
     if str(series.dtype) == "object" and series.notna().any():
         return np.asarray(series)  # numpy would make numbers of texts
+    if hasattr(series, "null_count"):
+        polars = require("polars", "A frame")
+        is_number = series.dtype.is_numeric() or series.dtype in (polars.Boolean, polars.Null)
+        return np.asarray((series.cast(polars.Float64) if is_number else series).to_numpy())
     try:
-        if hasattr(series, "null_count"):
-            return np.asarray(series.cast(require("polars", "A frame").Float64).to_numpy())
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError, require("polars", "A frame").exceptions.PolarsError):
+    except (TypeError, ValueError):
         return np.asarray(series.to_numpy())
 
 

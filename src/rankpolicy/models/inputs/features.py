@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, with_deviations
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling, restored_scaling
-from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import torch
 
 _FILE = "scaling.safetensors"
 _FEW_CELLS = 1 << 23  # 32 MB; scaling the rows of every batch anew takes a tenth of the training
@@ -42,9 +45,7 @@ class FeatureInputs:
         """The scaling that ``files`` saved."""
         if _FILE not in files:
             raise RankPolicyError(f"the model reads features, but {_FILE} is missing. Is the file damaged?")
-        tensors = require("safetensors.torch", "A model file").load(files[_FILE])
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        return cls(restored_scaling(kind, arrays, num_features=num_features), num_features, context)
+        return cls(restored_scaling(kind, load(files[_FILE]), num_features=num_features), num_features, context)
 
     @property
     def num_columns(self) -> int:
@@ -58,7 +59,9 @@ class FeatureInputs:
 
     def read(self, dataset: RankingDataset) -> torch.Tensor | QueryRows:
         """Scaled features (items, columns); with the context "items" they know where queries start."""
-        scaled = self._scaled(dataset)
+        import torch
+
+        scaled = torch.from_numpy(self.arrays(dataset))
         if self.context == "none":
             return scaled
         rows = QueryRows.of(scaled, dataset.query_offsets)
@@ -70,23 +73,35 @@ class FeatureInputs:
         All at once where that takes little memory, where the scaling looks at whole queries, or where values in
         memory are encoded.
         """
-        if isinstance(dataset.features_by_query, np.ndarray) and dataset.num_items * self.num_columns <= _FEW_CELLS:
-            return self.read(dataset)
-        scaled: torch.Tensor | ScaledRows
-        is_encoded = self.scaling.encoding is not None and not dataset.is_on_disk
-        if self.scaling.needs_queries or is_encoded:
-            scaled = self._scaled(dataset)
+        import torch
+
+        arrays = self.arrays_by_rows(dataset)
+        if isinstance(arrays, ScaledRows):
+            scaled: torch.Tensor | ScaledRows = arrays.to(torch.device("cpu"))
         else:
-            scaled = ScaledRows(dataset.features_by_query, self.scaling, torch.device("cpu"))
+            scaled = torch.from_numpy(arrays)
+            if self._is_small(dataset) and self.context == "mean":
+                return with_deviations(QueryRows.of(scaled, dataset.query_offsets))
         if self.context == "none":
             return scaled
         rows = QueryRows.of(scaled, dataset.query_offsets)
         return rows if self.context == "items" else RowsWithDeviations(rows)
 
-    def _scaled(self, dataset: RankingDataset) -> torch.Tensor:
-        return torch.from_numpy(self.scaling.apply(dataset.features_by_query, dataset.query_offsets))
+    def arrays_by_rows(self, dataset: RankingDataset) -> NDArray[np.float32] | ScaledRows:
+        """Scaled features (items, columns) without their context, all at once or when rows of them are read."""
+        is_encoded = self.scaling.encoding is not None and not dataset.is_on_disk
+        if self._is_small(dataset) or self.scaling.needs_queries or is_encoded:
+            return self.arrays(dataset)
+        return ScaledRows(dataset.features_by_query, self.scaling, None)
+
+    def arrays(self, dataset: RankingDataset) -> NDArray[np.float32]:
+        """Scaled features (items, columns) without their context."""
+        return self.scaling.apply(dataset.features_by_query, dataset.query_offsets)
+
+    def _is_small(self, dataset: RankingDataset) -> bool:
+        is_in_memory = isinstance(dataset.features_by_query, np.ndarray)
+        return is_in_memory and dataset.num_items * self.num_columns <= _FEW_CELLS
 
     def files(self) -> dict[str, bytes]:
         """What is fitted, as a file to save."""
-        tensors: dict[str, Any] = {name: torch.from_numpy(array) for name, array in self.scaling.to_arrays().items()}
-        return {_FILE: require("safetensors.torch", "A model file").save(tensors)}
+        return {_FILE: save(self.scaling.to_arrays())}

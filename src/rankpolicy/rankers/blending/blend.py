@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -59,15 +58,15 @@ def chosen_sharpness(scores: Floats, dataset: RankingDataset, reward: Reward) ->
     lower factor gives up little reward for a policy that says how sure it is of an order.
     """
     padding = dataset.padding()
-    padded = padding.pad(torch.from_numpy(scores))
-    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
+    padded = padding.pad(scores)
+    labels = padding.pad(dataset.labels_by_query.astype(np.float64))
     forms = reward.additive_forms(labels, padding.mask)
 
     def expected(factor: float) -> float:
-        worth = torch.zeros(len(padded), dtype=torch.float64)
+        worth = np.zeros(len(padded))
         for rank_weights, item_values in forms:
             worth += (item_values * PlackettLuce(factor * padded, padding.mask).exposure(rank_weights)).sum(-1)
-        return mean_over_queries(worth.numpy(), dataset.query_weights)
+        return mean_over_queries(worth, dataset.query_weights)
 
     at_random, rewards = expected(0.0), [expected(factor) for factor in SHARPNESSES]
     least_reward = at_random + KEPT * (max(rewards) - at_random)

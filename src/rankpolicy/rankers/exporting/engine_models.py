@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from rankpolicy.data.scaling import FeatureScaling
-from rankpolicy.models.average import linears_by_layer
 from rankpolicy.rankers.exporting.trees import tree_arrays
 from rankpolicy.types import RankPolicyError
 
@@ -88,15 +85,19 @@ class Layers:
     layers: Sequence[tuple[Floats, Floats]]  # weights (output, input) and biases (output,) of each layer
 
     @classmethod
-    def of_weights(cls, scaling: FeatureScaling, weights: NDArray[np.float64], *, method: str) -> Layers:
+    def of_weights(
+        cls, scaling: FeatureScaling, weights: NDArray[np.float64], *, method: str, bias: float = 0.0
+    ) -> Layers:
         """A weighted sum of scaled features."""
-        return cls(**_affine(scaling, len(weights), method), layers=[(weights[None], np.zeros(1))])
+        return cls(**_affine(scaling, len(weights), method), layers=[(weights[None], np.array([bias]))])
 
     @classmethod
-    def of_networks(
-        cls, scaling: FeatureScaling, networks: Sequence[nn.Module], num_features: int, method: str
-    ) -> Layers:
+    def of_networks(cls, scaling: FeatureScaling, networks: Sequence[Any], num_features: int, method: str) -> Layers:
         """The mean of networks as one: their hidden layers side by side."""
+        import torch
+
+        from rankpolicy.models.average import linears_by_layer
+
         by_layer = linears_by_layer(networks)
         if by_layer is None:
             raise _not_plain(method, "its network is more than linear layers with relu between them")

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from rankpolicy.models.average import Average
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork
 from rankpolicy.models.layers import ByteDropout
-from rankpolicy.models.linear import LinearNetwork
 from rankpolicy.models.list_transformer import AttentionBlock, ListTransformerNetwork
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.user_network import OwnModule
@@ -45,8 +44,6 @@ def add_deviations(graph: Graph, features: str, *, num_columns: int) -> str:
 
 
 def _add_member(graph: Graph, features: str, network: nn.Module, num_columns: int) -> str:
-    if isinstance(network, LinearNetwork):
-        return _linear(graph, features, network.output)
     if isinstance(network, MLPNetwork) and all(
         type(part) in (nn.Linear, nn.ReLU, ByteDropout) for part in network.hidden
     ):

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from safetensors.numpy import load, save
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS, restored_scaling
 from rankpolicy.declarations.settings import seed_setting, setting
-from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
 
@@ -57,14 +56,13 @@ class LinearRanker(Ranker):
 
     def _files(self) -> dict[str, bytes]:
         arrays = {"weights": self._weights} | {f"scaling.{k}": v for k, v in self._scaling.to_arrays().items()}
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors)}
+        return {"weights.safetensors": save(arrays)}
 
     def _restore(self, files: dict[str, bytes]) -> None:
-        tensors = require("safetensors.torch", "A model file").load(files["weights.safetensors"])
-        self._weights: NDArray[np.float64] = tensors.pop("weights").numpy()
-        arrays = {name.removeprefix("scaling."): tensor.numpy() for name, tensor in tensors.items()}
-        self._scaling = restored_scaling(self.scaling, arrays, num_features=self.num_features_)
+        arrays = load(files["weights.safetensors"])
+        self._weights: NDArray[np.float64] = arrays.pop("weights")
+        of_scaling = {name.removeprefix("scaling."): array for name, array in arrays.items()}
+        self._scaling = restored_scaling(self.scaling, of_scaling, num_features=self.num_features_)
         expected_shape = (self._scaling.num_scaled(self.num_features_),)
         if (
             self._weights.shape != expected_shape

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from torch import Tensor
-from torch.nn.functional import logsigmoid
-
+from rankpolicy.arrays import Array, log_sigmoid
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import setting_of, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
@@ -84,6 +82,6 @@ class BanditRank(NetworkRanker, HybridSettings):
         self.report_ = {"queries_left_out": {"no relevant item": num_dropped}}
         return with_relevant
 
-    def _policy_over(self, scores: Tensor, mask: Tensor) -> RankingPolicy:
+    def _policy_over(self, scores: Array, mask: Array) -> RankingPolicy:
         # Without random choices and over whole lists, the affinity policy is Plackett-Luce with log weights log sigmoid(score).
-        return PlackettLuce(logsigmoid(scores), mask)
+        return PlackettLuce(log_sigmoid(scores), mask)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
-import torch
-from torch import Tensor
-
+from rankpolicy.arrays import Array, Generator
 from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import share_settings
-from rankpolicy.models.average import scores_of_all
-from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
+from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import NetworkFit, TrainingSettings, Validation
+from rankpolicy.training.loop import scores_without_gradients
 
 TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, relative to the bound
 LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0
@@ -56,7 +55,7 @@ class DualAscent:
     price: float = 0.0
     report_name: str = "objective"
 
-    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+    def __call__(self, scores: Array, batch: Batch, *, generator: Generator | None = None) -> ObjectiveValue:
         return replace(self.objective, strength=self.price)(scores, batch, generator=generator)
 
     def is_met_by(self, disparity: float) -> bool:
@@ -86,13 +85,13 @@ def under_bound(fit: NetworkFit, objective: FairPolicyGradient, *, bound: float,
     epochs: list[BoundedEpoch] = []
     validation, report_epoch = fit.validation, fit.report_epoch
 
-    def score(scores: Tensor) -> float:
+    def score(scores: Array) -> float:
         value = measured.measure(whole.padding.pad(scores.cpu().double()), whole)
         disparity = value.disparity.weighted_mean(whole.query_weights) if value.disparity.num_counted else 0.0
         if validation is None:
             utility = float(whole.mean_over_queries(value.utility))
         else:
-            utility = validation.score(scores_of_all(fit.network, validation.features))
+            utility = validation.score(scores_without_gradients(fit.network, validation.features))
         epochs.append(BoundedEpoch(ascent.price, disparity, utility, ascent.is_close(disparity)))
         is_met = ascent.is_met_by(disparity)
         ascent.observe(disparity)

@@ -6,24 +6,24 @@ import warnings
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
+from rankpolicy.arrays import Array, as_double, is_tensor
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.data.rows import NetworkRows
 from rankpolicy.declarations.settings import ReadWhen, setting, setting_of, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import FairnessAim, as_aim, encode_groups, parity_offsets
 from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.models.average import Average
+from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.linear import Linear
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings
 from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
@@ -33,6 +33,9 @@ from rankpolicy.rankers.networks.network import NetworkRanker, made_once
 from rankpolicy.training import NetworkFit, Validation
 from rankpolicy.training.full_batch import FullBatchFit
 from rankpolicy.types import NetworkInputs, RankPolicyError
+
+if TYPE_CHECKING:
+    import torch
 
 _MOST_ROUNDS = 20
 
@@ -114,6 +117,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _trains_on_all_queries(self) -> bool:
         return isinstance(self._model, Linear) and self.estimator == "exact"
 
+    @property
+    def _is_array_model(self) -> bool:
+        return self._trains_on_all_queries
+
     def _objective(self, train: RankingDataset) -> FairPolicyGradient:
         return share_settings(
             FairPolicyGradient,
@@ -130,9 +137,9 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         inputs = self._inputs_for(train, options)
         everything = made_once(
             options,
-            ("everything", id(inputs)),
+            ("everything", id(inputs), self._is_array_model),
             train,
-            lambda: _whole_batch(RaggedTensors.of(train, inputs.read(train), torch.device("cpu"))),
+            lambda: self._whole_batch(train, inputs)[1],
         )
         if self._trains_on_all_queries:
             options.refuse_checkpoint("a linear FairPGRank keeps no checkpoints: it is trained in one go.")
@@ -152,21 +159,21 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _fit_linear(
         self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs, options: FitOptions
     ) -> FitSteps:
-        network = self._initial_network(inputs, options).double()
+        network = _in_float64(self._initial_network(inputs, options))
         objective = replace(objective, quadrature=FINE)
         values = yield self._full_batch_fit(network, batch, objective)
         if self.max_disparity is not None and _disparity_of(network, batch, objective) > self.max_disparity:
             network, values = yield from self._fit_bounded(batch, inputs, objective, self.max_disparity)
-        self._network, self._inputs = network.float().eval(), inputs
+        self._network, self._inputs = LinearNetworks(network.matrix.astype(np.float32)), inputs
         self.best_iteration_ = len(values)
         self.evals_result_ = {"training": {objective.report_name: values}}
 
-    def _full_batch_fit(self, network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> FullBatchFit:
+    def _full_batch_fit(self, network: LinearNetworks, batch: Batch, objective: FairPolicyGradient) -> FullBatchFit:
         return FullBatchFit(network, batch, objective, max_iterations=self.epochs, weight_decay=self.weight_decay)
 
     def _fit_bounded(
         self, batch: Batch, inputs: NetworkInputs, objective: FairPolicyGradient, bound: float
-    ) -> Generator[FullBatchFit, Any, tuple[Average, list[float]]]:
+    ) -> Generator[FullBatchFit, Any, tuple[LinearNetworks, list[float]]]:
         """Dual ascent: train with the multiplier that the last disparity suggests, until the bound is met closely.
 
         Every round starts from the same small weights: scores that were trained with too low a multiplier lie far apart, where gradients
@@ -174,7 +181,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         """
         multiplier, penalty = 0.0, 10.0 / max(bound, 1e-9)
         for _ in range(_MOST_ROUNDS):
-            network = self._new_network(inputs).double()
+            network = _in_float64(self._new_network(inputs))
             bounded = replace(objective, strength=multiplier, max_disparity=bound, penalty=penalty)
             values = yield self._full_batch_fit(network, batch, bounded)
             excess = _disparity_of(network, batch, objective) - bound
@@ -221,22 +228,22 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _record_validation(self, valid: RankingDataset | None, inputs: NetworkInputs) -> None:
         self.best_score_ = None
         if valid is not None:
-            validation = self._validation(valid, inputs, torch.device("cpu"))
+            validation = self._validation(valid, inputs, None)
             self.best_score_ = validation.score(self._network_scores(validation.features))
             self.evals_result_[DECISIVE] = {validation.name: [self.best_score_]}
 
-    def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device) -> Validation:
+    def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device | None) -> Validation:
         """Validation by the objective itself, unless a metric is asked for."""
         if self.valid_metric != "objective":
             return super()._validation(valid, inputs, device)
-        tensors = RaggedTensors.of(valid, inputs.read(valid), torch.device("cpu"))
-        batch = _whole_batch(tensors)
+        features, batch = self._whole_batch(valid, inputs)
         objective = replace(self._objective(valid), entropy=0.0)
 
-        def score(scores: torch.Tensor) -> float:
-            return float(objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch))
+        def score(scores: Array) -> float:
+            on_host = as_double(scores.cpu() if is_tensor(scores) else scores)
+            return float(objective.worth(objective.measure(batch.padding.pad(on_host), batch), batch))
 
-        return Validation(tensors.features.to(device), score, "objective")
+        return Validation(features if device is None else features.to(device), score, "objective")
 
     @property
     def _needs_queries(self) -> bool:
@@ -266,23 +273,33 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             raise RankPolicyError(
                 "with parity items are ranked by their protected groups: pass protected= (one value per row), or a dataset with groups."
             )
-        padding = dataset.padding().to("cpu")
+        padding = dataset.padding()
         codes = padding.pad(encode_groups(dataset.groups_by_query).codes)
-        bias = self._aim.position_bias(padding.mask.shape[-1], dtype=torch.float64)
-        padded = padding.pad(torch.from_numpy(scores))
-        offsets = parity_offsets(padded, padding.mask, codes, rank_weights=bias).values
-        return scores + self._parity * padding.unpad(offsets).numpy()
+        bias = self._aim.position_bias(padding.mask.shape[-1])
+        offsets = parity_offsets(padding.pad(scores), padding.mask, codes, rank_weights=bias).values
+        return scores + self._parity * padding.unpad(offsets)
+
+    def _whole_batch(self, dataset: RankingDataset, inputs: NetworkInputs) -> tuple[NetworkRows, Batch]:
+        """What the network reads, and all queries with numbers in float64, where quadrature and line search are smooth."""
+        if self._is_array_model:
+            assert isinstance(inputs, FeatureInputs)
+            ragged = RaggedTensors.of(dataset, inputs.arrays(dataset))
+        else:
+            import torch
+
+            ragged = RaggedTensors.of(dataset, inputs.read(dataset), torch.device("cpu"))
+        batch = ragged.batch(np.arange(len(ragged.offsets) - 1))
+        weights = None if batch.query_weights is None else as_double(batch.query_weights)
+        features = batch.features
+        if not self._reads_texts:
+            features = features.astype(np.float64) if isinstance(features, np.ndarray) else features.double()
+        return ragged.features, replace(batch, features=features, labels=as_double(batch.labels), query_weights=weights)
 
 
-def _disparity_of(network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> float:
-    with torch.no_grad():
-        disparity = objective.evaluate(batch.padding.pad(network(batch.features)), batch).disparity
+def _in_float64(networks: LinearNetworks) -> LinearNetworks:
+    return LinearNetworks(networks.matrix.astype(np.float64))
+
+
+def _disparity_of(network: LinearNetworks, batch: Batch, objective: FairPolicyGradient) -> float:
+    disparity = objective.evaluate(batch.padding.pad(network.scores(batch.features)), batch).disparity
     return disparity.weighted_mean(batch.query_weights)
-
-
-def _whole_batch(tensors: RaggedTensors) -> Batch:
-    """All queries, with numbers in float64, where quadrature and line search are smooth."""
-    batch = tensors.batch(np.arange(len(tensors.offsets) - 1))
-    weights = None if batch.query_weights is None else batch.query_weights.double()
-    features = batch.features if isinstance(batch.features, TextPairs) else batch.features.double()
-    return replace(batch, features=features, labels=batch.labels.double(), query_weights=weights)

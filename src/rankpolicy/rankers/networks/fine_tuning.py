@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
-
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -43,5 +40,5 @@ def _unseen_in_shapes(ranker: NetworkRanker) -> list[Any]:
     return [getattr(ranker._model, name, None) for name in ("query_context", "num_heads")]
 
 
-def _shapes(network: nn.Module) -> dict[str, torch.Size]:
-    return {name: weight.shape for name, weight in network.state_dict().items()}
+def _shapes(network: Any) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(weight.shape) for name, weight in network.state_dict().items()}

@@ -7,46 +7,49 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
+import safetensors.numpy
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
 
+from rankpolicy.arrays import Array, is_tensor, to_numpy
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
-from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.declarations.settings import ReadWhen, setting, setting_names
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
 from rankpolicy.models.inputs.features import FeatureInputs
+from rankpolicy.models.linear import Linear
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import FeatureModel, Model, as_model
-from rankpolicy.models.stack import scores_of_each
-from rankpolicy.models.user_network import OwnNetwork
+from rankpolicy.models.saved_weights import check_num_networks, check_weights
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps, Made, TrainingRequest
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
-from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress, fit_networks
+from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
 from rankpolicy.training.data_parallel import current_worker
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
 from rankpolicy.training.loop import train_network
-from rankpolicy.training.network_fit import check_betas
+from rankpolicy.training.network_fit import Network, check_betas
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
     from rankpolicy.rankers.exporting.engine_models import Layers, Trees
     from rankpolicy.rankers.exporting.graph import Graph
 
@@ -107,7 +110,7 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _nested_settings(self) -> Mapping[str, Any]:
         nested = super()._nested_settings()
-        return nested if isinstance(self._model, OwnNetwork) else {"model": self._model, **nested}
+        return nested if self._model.name not in MODELS else {"model": self._model, **nested}
 
     def _plain_settings(self) -> dict[str, Any]:
         return super()._plain_settings() | {"model": self._model.to_dict()}
@@ -128,6 +131,11 @@ class NetworkRanker(Ranker, TrainingSettings):
             return super().where_setting_belongs(name)
         return f"it belongs to the model: model=rp.models.{(default_models or models)[0].__name__}({name}=...)"
 
+    @property
+    def _is_array_model(self) -> bool:
+        """Whether the networks are linear and held as arrays, which are fitted without torch; others are modules of torch."""
+        return False
+
     @abstractmethod
     def _objective(self, train: RankingDataset) -> Objective:
         """What is minimised, given what the labels of the dataset mean."""
@@ -147,10 +155,12 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         """The fit, step by step: yields the networks to be trained and is sent the outcomes, so that several fits can train together."""
-        objective, device = self._objective(train), usable_device(self.device)
+        objective, device = self._objective(train), self._usable_device()
         train = _shared_dataset(self._trainable(train), train, options)
         inputs = self._inputs_for(train, options)
-        network = self._initial_network(inputs, options).to(device)
+        network = self._initial_network(inputs, options)
+        if device is not None:
+            network.to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
         others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
         tensors = made_once(
@@ -196,16 +206,29 @@ class NetworkRanker(Ranker, TrainingSettings):
             partial(model.fit_inputs, train, scaling=self.scaling, device=self.device),
         )
 
-    def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
+    def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Network:
         network = self._new_network(inputs)
         if isinstance(options.init, NetworkRanker):
-            network.load_state_dict(options.init._network.state_dict())
+            weights = options.init._network.state_dict()
+            if not self._is_array_model:
+                import torch
+
+                weights = {name: torch.as_tensor(weight) for name, weight in weights.items()}
+            network.load_state_dict(weights)
         return network
+
+    def _usable_device(self) -> torch.device | None:
+        """The device of training; None for arrays."""
+        return None if self._is_array_model else usable_device(self.device)
 
     def _check_init(self, init: Any, train: RankingDataset) -> None:
         check_network_init(self, init, train)
 
-    def _new_generator(self, device: torch.device | None = None) -> torch.Generator:
+    def _new_generator(self, device: torch.device | None = None) -> Any:
+        if self._is_array_model:
+            return np.random.default_rng(self.random_state)
+        import torch
+
         generator = torch.Generator(device or "cpu")
         if self.random_state is None:
             generator.seed()
@@ -216,17 +239,24 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _reads_texts(self) -> bool:
         return self._model.reads == "texts"
 
-    def _new_network(self, inputs: NetworkInputs) -> Average:
+    def _new_network(self, inputs: NetworkInputs) -> Network:
         # On the CPU whatever the device is, so that initial weights do not depend on it.
         generator, model = self._new_generator(), self._model
+        if self._is_array_model:
+            assert isinstance(model, Linear)
+            assert isinstance(inputs, FeatureInputs)
+            return model.new_networks(inputs.num_columns, num_networks=self.num_networks, generator=generator)
+        from rankpolicy.models.average import Average
+
         return Average(model.new_network(inputs, generator=generator) for _ in range(self.num_networks))
 
-    def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device) -> Validation:
+    def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device | None) -> Validation:
         metric = reward_for_labels(reward_to_maximise(self.valid_metric), valid.label_kind)
         features = RaggedTensors.of(valid, _read_by_rows(inputs, valid, device), device).features
 
-        def mean(scores: Tensor) -> float:
-            return mean_over_queries(evaluate_scores(scores.cpu().numpy(), valid, [metric])[:, 0], valid.query_weights)
+        def mean(scores: Array) -> float:
+            values = evaluate_scores(to_numpy(scores), valid, [metric])[:, 0]
+            return mean_over_queries(values, valid.query_weights)
 
         return Validation(features, mean, metric.name)
 
@@ -282,11 +312,15 @@ class NetworkRanker(Ranker, TrainingSettings):
         """Refuse to export a ranker whose scores are more than those of its network."""
 
     def _onnx_scores(self, graph: Graph) -> str:
-        from rankpolicy.rankers.exporting.networks import add_deviations, add_network
+        from rankpolicy.rankers.exporting.linear import add_linear
         from rankpolicy.rankers.exporting.scaling import add_scaling
 
         assert isinstance(self._inputs, FeatureInputs), "the network reads features"
         scaled = add_scaling(graph, self._inputs.scaling)
+        if isinstance(self._network, LinearNetworks):
+            return add_linear(graph, scaled, self._network.matrix.mean(0))
+        from rankpolicy.rankers.exporting.networks import add_deviations, add_network
+
         if self._inputs.context == "mean":
             scaled = add_deviations(graph, scaled, num_columns=self._inputs.num_columns // 2)
         return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
@@ -297,7 +331,9 @@ class NetworkRanker(Ranker, TrainingSettings):
         self._check_exportable()
         if not isinstance(self._inputs, FeatureInputs) or self._inputs.context == "mean":
             return super()._engine_model(names)
-        assert isinstance(self._network, Average)
+        if isinstance(self._network, LinearNetworks):
+            *weights, bias = self._network.matrix.mean(0)
+            return Layers.of_weights(self._inputs.scaling, np.array(weights), bias=bias, method=type(self).__name__)
         return Layers.of_networks(
             self._inputs.scaling, list(self._network.members), len(names), method=type(self).__name__
         )
@@ -326,11 +362,11 @@ class NetworkRanker(Ranker, TrainingSettings):
 
         dataset = self._to_rank(X, qid, group, None)
         exportable_networks(self._network)
-        read = self._inputs.read(dataset)
-        assert isinstance(read, TextPairs), "such networks read texts"
-        return padded_inputs(read, dataset.padding())
+        return padded_inputs(self._inputs.read(dataset), dataset.padding())
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        if isinstance(self._network, LinearNetworks):
+            return self._network.scores(_read_by_rows(self._inputs, dataset, None)).astype(np.float64)
         return scores_of_rankers([self], dataset)[0].numpy()
 
     @property
@@ -353,27 +389,45 @@ class NetworkRanker(Ranker, TrainingSettings):
         scaled = inputs.scaling.of_finite_rows(matrix)
         if scaled is None:
             return None
+        if isinstance(self._network, LinearNetworks):
+            return self._network.scores(scaled).astype(np.float64)
+        import torch
+
         with torch.no_grad():
             # Not called as a module, which costs as much as a layer.
             scores = self._network.forward(torch.from_numpy(scaled))
         return scores.numpy().astype(np.float64)
 
-    def _network_scores(self, features: NetworkRows) -> Tensor:
+    def _network_scores(self, features: NetworkRows) -> Array:
         """Scores (items,) of features or texts on any device, in float64 on the CPU."""
+        if isinstance(self._network, LinearNetworks):
+            return self._network.scores(features).astype(np.float64)
         return _scores_of_networks([self._network], features)[0]
 
     def _files(self) -> dict[str, bytes]:
-        weights = {name: weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
-        return {_WEIGHTS: require("safetensors.torch", "A model file").save(weights), **self._inputs.files()}
+        weights = self._network.state_dict()
+        if isinstance(self._network, LinearNetworks):
+            content = safetensors.numpy.save(weights)
+        else:
+            on_host = {name: weight.cpu().contiguous() for name, weight in weights.items()}
+            content = require("safetensors.torch", "A model file").save(on_host)
+        return {_WEIGHTS: content, **self._inputs.files()}
 
     def _restore(self, files: dict[str, bytes]) -> None:
         if isinstance(self.model, dict):
             self.model = _restored_model(self.model)
         self._inputs = self._model.restore_inputs(files, scaling=self.scaling, num_features=self.num_features_)
-        weights = require("safetensors.torch", "A model file").load(files[_WEIGHTS])
-        if not isinstance(self._model, OwnNetwork):
+        what, is_own = f"model {self._model.name!r}", self._model.name not in MODELS
+        package = "numpy" if self._is_array_model else "torch"
+        weights = require(f"safetensors.{package}", f"A {what}").load(files[_WEIGHTS])
+        if not is_own:
             # The settings in a file may ask for any size: shapes are compared before anything is allocated.
             check_num_networks(self.num_networks, weights)
+        if not is_own and not self._is_array_model:
+            import torch
+
+            from rankpolicy.models.average import Average
+
             num_hidden = len(getattr(self._model, "hidden", ()))
             if num_hidden > len(weights):
                 raise RankPolicyError(
@@ -381,23 +435,33 @@ class NetworkRanker(Ranker, TrainingSettings):
                 )
             with torch.device("meta"):
                 shapes = Average(self._model.new_network(self._inputs) for _ in range(self.num_networks))
-            check_weights(shapes, weights, what=f"model {self._model.name!r}")
+            check_weights(shapes, weights, what=what)
         self._network = self._new_network(self._inputs)
-        check_weights(self._network, weights, what=f"model {self._model.name!r}")
+        check_weights(self._network, weights, what=what)
         self._network.load_state_dict(weights)
-        self._network.eval()
+        if not self._is_array_model:
+            self._network.eval()
 
 
 def scores_of_rankers(rankers: Sequence[NetworkRanker], dataset: RankingDataset) -> Tensor:
     """Scores (ranker, item) by the networks of one ranker, or of several whose networks have equal shape and read the same."""
+    import torch
+
     features = _read_by_rows(rankers[0]._inputs, dataset, torch.device("cpu"))
     return _scores_of_networks([ranker._network for ranker in rankers], features)
 
 
-def _scores_of_networks(networks: Sequence[nn.Module], features: NetworkRows) -> Tensor:
+def _scores_of_networks(networks: Sequence[Network], features: NetworkRows) -> Tensor:
     """Scores (network, item) of features or texts on any device, in float64 on the CPU."""
+    import torch
+
+    from rankpolicy.models.average import scores_of_all
+    from rankpolicy.models.stack import scores_of_each
+
     weight = next(networks[0].parameters())
-    on_device = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
+    on_device = (
+        features.to(weight) if is_tensor(features) or isinstance(features, QueryRows) else features.to(weight.device)
+    )
     with torch.no_grad():
         scores = (
             scores_of_all(networks[0], on_device)[None] if len(networks) == 1 else scores_of_each(networks, on_device)
@@ -409,8 +473,12 @@ def _trained(request: TrainingRequest) -> Any:
     """The outcome of one training."""
     if isinstance(request, FullBatchFit):
         return fit_full_batches([request])[0]
-    is_plain = request.generator.device.type == "cpu" and current_worker.get() is None
-    return train_network(request) if is_plain else fit_networks([request])[0]
+    is_linear = isinstance(request.network, LinearNetworks)
+    if is_linear or (request.generator.device.type == "cpu" and current_worker.get() is None):
+        return train_network(request)
+    from rankpolicy.training import fit_networks
+
+    return fit_networks([request])[0]
 
 
 def made_once(options: FitOptions, key: Hashable, source: Any, make: Callable[[], Made]) -> Made:
@@ -431,8 +499,11 @@ def _fingerprint(*datasets: RankingDataset | None) -> str:
     return " ".join(fingerprint(dataset)[:32] for dataset in datasets if dataset is not None)
 
 
-def _read_by_rows(inputs: NetworkInputs, dataset: RankingDataset, device: torch.device) -> NetworkRows:
+def _read_by_rows(inputs: NetworkInputs, dataset: RankingDataset, device: torch.device | None) -> NetworkRows:
     """What the network reads: features by rows on the CPU, so that no scaled copy of all is held; else all of it."""
+    if device is None:
+        assert isinstance(inputs, FeatureInputs), "arrays hold features"
+        return inputs.arrays_by_rows(dataset)
     if isinstance(inputs, FeatureInputs) and device.type == "cpu":
         return inputs.read_by_rows(dataset)
     read: NetworkRows = inputs.read(dataset)
@@ -453,11 +524,21 @@ def _restored_model(saved: Mapping[str, Any]) -> Model:
     return as_model(saved)
 
 
+def uses_gpu(name: str) -> bool:
+    """Whether a device of this name is another one than the processor; "auto" is what torch finds, if it is installed."""
+    if name == "auto" and find_spec("torch") is not None:
+        return usable_device(name).type != "cpu"
+    return name not in ("cpu", "auto")
+
+
 def usable_device(name: str) -> torch.device:
     """The device of this name, after a trial: torch notices only at first use that a device does not exist.
 
     "auto" is a CUDA device where there is one, otherwise the CPU.
     """
+    require("torch", "A network")
+    import torch
+
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
         if name == "cuda" and not HAS_TRITON:

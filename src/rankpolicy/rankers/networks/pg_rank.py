@@ -8,8 +8,9 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import setting_of, settings_class, share_settings
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
+from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
-from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.rankers.networks.network import NetworkRanker, uses_gpu
 
 
 @final
@@ -36,6 +37,10 @@ class PGRank(NetworkRanker, PolicyGradientSettings):
     def _check_settings(self) -> None:
         super()._check_settings()
         self.check_together()
+
+    @property
+    def _is_array_model(self) -> bool:
+        return isinstance(self._model, Linear) and not uses_gpu(self.device)
 
     def _objective(self, train: RankingDataset) -> PolicyGradient:
         return share_settings(

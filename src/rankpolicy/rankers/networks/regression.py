@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import ReadWhen, setting_of, settings_class
-from rankpolicy.models.linear import Linear, LinearNetwork
-from rankpolicy.objectives import SquaredError
+from rankpolicy.models.inputs.features import FeatureInputs
+from rankpolicy.models.linear import Linear
+from rankpolicy.models.linear_networks import LinearNetworks
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
 
+if TYPE_CHECKING:
+    from rankpolicy.objectives import SquaredError
+
+_REPORT = "loss"
 _IS_TRAINED = ReadWhen(
     condition="the model is not linear; a linear Regression is solved for, not trained",
     holds=lambda ranker: not isinstance(ranker._model, Linear),
@@ -50,7 +54,13 @@ class Regression(NetworkRanker):
     device: str = setting_of(NetworkRanker, "device", read_when=_IS_TRAINED)
 
     def _objective(self, train: RankingDataset) -> SquaredError:
+        from rankpolicy.objectives import SquaredError
+
         return SquaredError()
+
+    @property
+    def _is_array_model(self) -> bool:
+        return isinstance(self._model, Linear)
 
     def _check_init(self, init: Any, train: RankingDataset) -> None:
         if isinstance(self._model, Linear):
@@ -65,22 +75,19 @@ class Regression(NetworkRanker):
             return
         options.refuse_checkpoint("a linear Regression keeps no checkpoints: it is solved in one go.")
         self._inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
-        x = self._inputs.read(train).numpy().astype(np.float64)
+        assert isinstance(self._inputs, FeatureInputs)
+        x = self._inputs.arrays(train).astype(np.float64)
         y = train.labels_by_query.astype(np.float64)
         shares = _shares(train)
         x_mean, y_mean = shares @ x, shares @ y
         weights = _ridge_weights(x - x_mean, y - y_mean, shares, weight_decay=self.weight_decay)
-        self._network = self._new_network(self._inputs).eval()
-        with torch.no_grad():
-            for member in self._network.members:
-                assert isinstance(member, LinearNetwork)
-                member.output.weight.copy_(torch.from_numpy(weights))
-                member.output.bias.fill_(float(y_mean - x_mean @ weights))
+        matrix = np.append(weights, y_mean - x_mean @ weights).astype(np.float32)
+        self._network = LinearNetworks(np.tile(matrix, (self.num_networks, 1)))
         squared_error = float(shares @ np.square(self._scores(train) - y))
         self.best_iteration_, self.best_score_ = 1, None
-        self.evals_result_ = {"training": {self._objective(train).report_name: [squared_error]}}
+        self.evals_result_ = {"training": {_REPORT: [squared_error]}}
         if valid is not None:
-            validation = self._validation(valid, self._inputs, torch.device("cpu"))
+            validation = self._validation(valid, self._inputs, None)
             self.best_score_ = validation.score(self._network_scores(validation.features))
             self.evals_result_[DECISIVE] = {validation.name: [self.best_score_]}
 

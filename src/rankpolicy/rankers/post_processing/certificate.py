@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -179,16 +178,16 @@ def disparities(
     policies: Sequence[Mixture], dataset: RankingDataset, *, merit: str
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The disparity (policy, query) by the groups of the dataset, and which queries have one."""
-    padding = dataset.padding().to("cpu")
-    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
+    padding = dataset.padding()
+    labels = padding.pad(dataset.labels_by_query.astype(np.float64))
     codes, names = encode_groups(_groups(dataset))
     groups, merits = padding.pad(codes), merit_of(labels, merit)
-    bias = position_bias(labels.shape[-1], dtype=torch.float64)
+    bias = position_bias(labels.shape[-1])
     of_policies = [
         group_disparity(policy.exposure(bias), merits, groups, padding.mask, num_groups=max(2, len(names)))
         for policy in policies
     ]
-    return np.stack([of_policy.values.numpy() for of_policy in of_policies]), of_policies[0].is_counted.numpy()
+    return np.stack([of_policy.values for of_policy in of_policies]), of_policies[0].is_counted
 
 
 def with_wrong_groups(
@@ -210,7 +209,7 @@ def highest_disparity(train: RankingDataset, *, merit: str) -> float:
     merits, groups = merit_of(train.labels_by_query.astype(np.float64), merit), encode_groups(_groups(train))
     means = [np.zeros(1)]
     for start, stop in zip(train.query_offsets[:-1], train.query_offsets[1:], strict=True):
-        codes, bias = groups.codes[start:stop], position_bias(int(stop - start), dtype=torch.float64).numpy()
+        codes, bias = groups.codes[start:stop], position_bias(int(stop - start))
         sizes = np.bincount(codes)
         if (sizes > 0).sum() < 2:
             continue

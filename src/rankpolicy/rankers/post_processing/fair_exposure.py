@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
@@ -421,7 +420,7 @@ class FairExposure(FairRanker):
     ) -> list[Mixture]:
         """The policies over the queries of a dataset, one per strength."""
         by_query = list(self._policies_by_query(dataset, relevances, label_model, strengths))
-        return [joint_mixture(policies, dtype=torch.float64) for policies in zip(*by_query, strict=True)]
+        return [joint_mixture(policies) for policies in zip(*by_query, strict=True)]
 
     def _policies_by_query(
         self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel, strengths: Sequence[float]
@@ -486,7 +485,7 @@ class FairExposure(FairRanker):
             policies = self._policies_by_query(rows_of(train, rows), model.predictions[rows], label_model, strengths)
             by_query |= zip(queries.tolist(), policies, strict=True)
         in_order = [by_query[query] for query in chosen.tolist()]
-        return [joint_mixture(policies, dtype=torch.float64) for policies in zip(*in_order, strict=True)]
+        return [joint_mixture(policies) for policies in zip(*in_order, strict=True)]
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         (policy,) = self._policies(dataset, self._relevances(dataset), self._label_model, [self._strength()])
@@ -539,4 +538,4 @@ class FairExposure(FairRanker):
 
 
 def _bias(size: int) -> Floats:
-    return position_bias(size, dtype=torch.float64).numpy()
+    return position_bias(size)

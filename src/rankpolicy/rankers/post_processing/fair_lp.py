@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -72,12 +71,12 @@ class FairLP(EstimatedRelevance):
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         groups = groups_of(dataset, "FairLP ranks by")
-        padding = dataset.padding().to("cpu")
-        estimates = padding.pad(torch.from_numpy(self._relevances(dataset)))
-        padded = ndcg_values(estimates, padding.mask, self.gain), merit_of(estimates.clamp(min=0), self.merit)
-        values, merits = (padding.unpad(of_items).numpy() for of_items in padded)
+        padding = dataset.padding()
+        estimates = padding.pad(self._relevances(dataset))
+        padded = ndcg_values(estimates, padding.mask, self.gain), merit_of(np.maximum(estimates, 0), self.merit)
+        values, merits = (padding.unpad(of_items) for of_items in padded)
         fair = [self._fair(values[rows], groups[rows], merits[rows]) for rows in rows_by_query(dataset)]
-        return mixture_of([ranking.probabilities for ranking in fair], dtype=torch.float64)
+        return mixture_of([ranking.probabilities for ranking in fair])
 
     def _fair(self, values: NDArray[np.float64], groups: NDArray[Any], merit: NDArray[np.float64]) -> FairRanking:
         """The linear program of one query."""

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from rankpolicy.arrays import Array
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
 from rankpolicy.metrics.expression import additive_form
@@ -36,8 +35,8 @@ class FairRanker(Ranker):
     def _policy_of(self, dataset: RankingDataset) -> Mixture: ...
 
     def _scores(self, dataset: RankingDataset) -> Floats:
-        bias = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
-        return dataset.padding().unpad(self._policy_of(dataset).exposure(bias)).numpy()
+        bias = position_bias(int(dataset.sizes.max()))
+        return dataset.padding().unpad(self._policy_of(dataset).exposure(bias))
 
     @property
     def _needs_queries(self) -> bool:
@@ -56,7 +55,7 @@ def relevance_estimators() -> list[str]:
 def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int | None) -> Ranker:
     """An unfitted estimator of relevance; refuses settings that it does not have or would not read."""
     defaults = {"random_state": random_state, **_DEFAULTS.get(name, {})}
-    return RANKERS.named(name)().set_params(**defaults | dict(settings))
+    return RANKERS.named(name)(**defaults).set_params(**settings)
 
 
 def groups_of(dataset: RankingDataset, why: str) -> NDArray[Any]:
@@ -75,7 +74,7 @@ def rows_by_query(dataset: RankingDataset) -> list[slice]:
     ]
 
 
-def ndcg_values(labels: Tensor, mask: Tensor, gain: str) -> Tensor:
+def ndcg_values(labels: Array, mask: Array, gain: str) -> Array:
     """gain / ideal DCG of each item (query, item): times exposure it sums to NDCG."""
     form = additive_form("ndcg", labels, mask, conventions=_CONVENTIONS[gain])
     assert form is not None

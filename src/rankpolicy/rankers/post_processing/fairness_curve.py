@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -39,11 +38,11 @@ def queries_to_measure(train: RankingDataset, num_groups: int, generator: np.ran
 def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain: str) -> dict[str, Any]:
     """Utility and disparities of a policy on labelled queries; None where no query has one."""
     assert dataset.groups_by_query is not None
-    padding = dataset.padding().to("cpu")
-    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
+    padding = dataset.padding()
+    labels = padding.pad(dataset.labels_by_query.astype(np.float64))
     codes, names = encode_groups(dataset.groups_by_query)
     groups, mask = padding.pad(codes), padding.mask
-    exposure = policy.exposure(position_bias(labels.shape[-1], dtype=torch.float64))
+    exposure = policy.exposure(position_bias(labels.shape[-1]))
     merits = merit_of(labels, merit)
     disparity = group_disparity(exposure, merits, groups, mask, num_groups=max(2, len(names)))
     return {
@@ -100,7 +99,6 @@ class FairnessCurve:
         )
 
 
-def _mean(values: torch.Tensor) -> float | None:
+def _mean(values: NDArray[np.float64]) -> float | None:
     """Mean over the queries that have a value."""
-    mean = float(values.nanmean())
-    return None if math.isnan(mean) else mean
+    return None if np.isnan(values).all() else float(np.nanmean(values))

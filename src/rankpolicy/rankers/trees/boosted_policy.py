@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, ClassVar, final
 
-import torch
-
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import ReadWhen, setting, settings_class, share_settings
 from rankpolicy.declarations.values import ValueKind
@@ -118,16 +116,14 @@ class BoostedPolicy(TreeRanker):
             self.report_ = None
         else:
             batch = batch_of_all_queries(train)
-            self.report_ = fair.report(batch.padding.pad(torch.from_numpy(self._scores(train))), batch)
+            self.report_ = fair.report(batch.padding.pad(self._scores(train)), batch)
 
     def _validation(self, valid: RankingDataset) -> tuple[str, ValidationMeasure]:
         fair = self._fair_objective(valid)
         if fair is None:
             return super()._validation(valid)
         batch = batch_of_all_queries(valid)
-        return "objective", lambda scores: float(
-            fair.worth(fair.evaluate(batch.padding.pad(torch.from_numpy(scores)), batch), batch)
-        )
+        return "objective", lambda scores: float(fair.worth(fair.evaluate(batch.padding.pad(scores), batch), batch))
 
     def _parameters(self) -> dict[str, Any]:
         # Gradients are small where a policy is nearly deterministic; LightGBM's minimum of 1e-3 would stop growth there.
