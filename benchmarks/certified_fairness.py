@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 SYNTHETIC = (Case(0.0, 0.003, 2000), Case(0.0, 0.005, 500), Case(0.1, 0.01, 2000))
-GERMAN = (Case(0.0, 0.02, 2000), Case(0.0, 0.01, 5000), Case(0.1, 0.05, 2000))
+GERMAN = (Case(0.0, 0.02, 2000), Case(0.0, 0.01, 5000), Case(0.1, 0.03, 2000))
 
 
 class Population(NamedTuple):
