@@ -75,3 +75,16 @@ def test_groups_of_sets_have_differences_of_their_own():
     assert "| real | 2 | +0.0100 [+0.0051, +0.0149] | ± 0.1271 |" in text
     assert "| generated, additive | 1 | +0.0500 [+0.0480, +0.0520] |  |" in text
     assert "| all | 3 | " in text
+
+
+def test_the_loss_of_trees_is_paired_by_query_and_pooled_over_sets():
+    from benchmarks.quality.distillation import loss, markdown, pooled
+
+    first = loss(np.array([[0.5, 0.4, 2.0], [0.7, 0.6, 2.0], [0.9, 1.0, 2.0]]))  # differences .1, .1, -.1
+    assert (first["loss"], first["error"], first["seconds"]) == (0.03333, 0.06667, 2.0)
+    second = first | {"loss": -0.01333, "error": 0.05}
+    both = pooled({"a": first, "b": second})
+    assert (both["loss"], both["error"]) == (0.01, 0.04167)  # the mean; half the root of the sum of squares
+    table = markdown({"losses": {"T": {"a": first, "b": second}}, "pooled": {"T": both}})
+    assert "| T | a | 0.7000 | 0.6667 | +0.0333 [-0.0973, +0.1640] |" in table
+    assert "| **T** | **all, same weight** | | | +0.0100 [-0.0717, +0.0917] |" in table
