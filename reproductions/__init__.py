@@ -5,7 +5,7 @@ what was measured. Only ``rankpolicy reproduce`` and the tests import this packa
 module with ``run(setup) -> Outcome`` in the folder of the paper and add a line to the TARGETS of that folder.
 """
 
-from reproductions import banditrank, cascade, clicks, dcm, fair_pg_rank, matching_cross
+from reproductions import banditrank, cascade, clicks, dcm, fair_pg_rank, matching_cross, online
 from reproductions.statements import Claim, Origin, Statement, Verdict, judged
 from reproductions.target import Outcome, Setup, Target
 
@@ -18,6 +18,7 @@ TARGETS: dict[str, Target] = {
         *cascade.TARGETS,
         *matching_cross.TARGETS,
         *clicks.TARGETS,
+        *online.TARGETS,
     )
 }
 
