@@ -130,6 +130,7 @@ def test_a_service_of_bandits_loads_no_torch(tmp_path):
 
 
 def test_torch_and_numpy_are_enough(tmp_path):
+    pytest.importorskip("torch")
     output = run(WITHOUT, tmp_path / "data.txt")
     assert "ndcg@10" in output
     assert "LambdaMART needs lightgbm: pip install lightgbm" in output

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
-import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import setting, settings_class
@@ -47,14 +46,14 @@ class EquityOfAttention(EstimatedRelevance):
     merit: str = setting("identity", "Relevance of an item, as a function of its estimate.", choices=MERITS)
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
-        padding, relevances = dataset.padding().to("cpu"), self._relevances(dataset)
-        estimates = padding.pad(torch.from_numpy(relevances.clip(min=0)))
+        padding, relevances = dataset.padding(), self._relevances(dataset)
+        estimates = padding.pad(relevances.clip(min=0))
         padded = ndcg_values(estimates, padding.mask, self.gain), merit_of(estimates, self.merit)
-        values, merits = (padding.unpad(of_items).numpy() for of_items in padded)
+        values, merits = (padding.unpad(of_items) for of_items in padded)
         sequences = []
         for rows in rows_by_query(dataset):
             order = np.argsort(-relevances[rows], kind="stable")  # also of items below 0, whose merit is the same
-            bias = position_bias(len(order), dtype=torch.float64).numpy()
+            bias = position_bias(len(order))
             rankings = order[
                 equal_attention_rankings(
                     merits[rows][order],
@@ -66,7 +65,7 @@ class EquityOfAttention(EstimatedRelevance):
             ]
             distinct, counts = np.unique(rankings, axis=0, return_counts=True)
             sequences.append(Decomposition(distinct, counts / len(rankings)))
-        return joint_mixture(sequences, dtype=torch.float64)
+        return joint_mixture(sequences)
 
     @property
     def _ranks_by_groups(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import setting, settings_class
@@ -71,7 +70,7 @@ class FAStarIR(EstimatedRelevance):
             alpha = corrected_alpha(tested, proportion=proportion, alpha=self.alpha)
             minima = minimum_protected(tested, proportion=proportion, alpha=alpha)
             rankings.append(Decomposition(with_protected_prefixes(relevances[rows], members, minima)[None], np.ones(1)))
-        return joint_mixture(rankings, dtype=torch.float64)
+        return joint_mixture(rankings)
 
     def _onnx_scores(self, graph: Graph) -> str:
         raise RankPolicyError(
