@@ -2,7 +2,10 @@
 
 import doctest
 import importlib.util
+import json
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -60,3 +63,32 @@ def test_citation_and_issue_templates_are_yaml():
         if file.name != "config.yml":
             assert {"name", "description", "body"} <= set(template)
             assert all({"type", "attributes"} <= set(part) for part in template["body"])
+
+
+def test_every_tag_has_a_section_in_the_changelog():
+    tags = subprocess.run(["git", "-C", ROOT, "tag", "--list", "v*"], capture_output=True, text=True).stdout.split()
+    for tag in tags:
+        assert release.section_of((ROOT / "CHANGELOG.md").read_text(), tag.removeprefix("v")), tag
+
+
+def test_the_image_is_slim_and_runs_without_root_and_without_torch():
+    lines = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text()).splitlines()
+    instructions = [line.partition(" ")[::2] for line in lines if line and not line.startswith("#")]
+    of_kind = {kind: [rest for name, rest in instructions if name == kind] for kind, _ in instructions}
+    assert all(re.match(r"python:3\.\d+-slim\b", base) for base in of_kind["FROM"])
+    assert of_kind["USER"] == ["10001"]
+    assert of_kind["VOLUME"] == ["/data"]
+    program = json.loads(of_kind["HEALTHCHECK"][0].partition("CMD ")[2])
+    assert "/readyz" in program[2]
+    compile(program[2], "HEALTHCHECK", "exec")
+    verb = json.loads(of_kind["CMD"][0])
+    assert verb[0] == "serve"
+    assert f"http://127.0.0.1:{of_kind['EXPOSE'][0]}/" in program[2]
+    assert verb[verb.index("--port") + 1] == of_kind["EXPOSE"][0]
+    extras = re.search(r"'\.\[(\w+)\]'", "".join(of_kind["RUN"]))[1]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = [*project["dependencies"], *project["optional-dependencies"][extras]]
+    assert extras == "serve"
+    assert not [name for name in required if re.match(r"torch|polars|matplotlib|rankpolicy", name)]
+    copied = of_kind["COPY"][0].split()[:-1]
+    assert all((ROOT / name).exists() for name in copied)
