@@ -22,16 +22,16 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rankpolicy"
 
 CEILINGS: dict[str, float] = {
-    "lines of code": 52_650,
-    "modules": 540,
+    "lines of code": 53_600,
+    "modules": 558,
     "modules in the largest folder": 20,
     "functions over 60 lines": 26,
     "vague names, %": 0.44,
-    "PGRank.fit, files": 30,
-    "PGRank.fit, functions": 219,
-    "PGRank.rank, files": 11,
-    "rankpolicy train, files": 58,
-    "FairExposure.fit, files": 51,
+    "PGRank.fit, files": 32,
+    "PGRank.fit, functions": 234,
+    "PGRank.rank, files": 12,
+    "rankpolicy train, files": 59,
+    "FairExposure.fit, files": 49,
     "DcmTS make, rank, learn, files": 5,
 }
 # Names that fit anything and so say nothing of what they hold.
@@ -131,6 +131,7 @@ def walks() -> dict[str, float]:
     from rankpolicy.bandits import DcmTS
     from rankpolicy.cli.main import run
 
+    assert Path(rp.__file__).parent == PACKAGE, f"walks need the package of this checkout; installed is {rp.__file__}"
     data = rp.make_web_search(40, random_state=0)
     train, valid = rp.split_queries(data, (0.7, 0.3), random_state=0)
 

@@ -44,6 +44,7 @@ QUICK = {
     "coordinate-ascent": {"restarts": 1, "max_passes": 1},
 }
 NOT_CHECKED = {
+    "equity-of-attention": "is a sequence of rankings, which has no scores to predict",
     "fa-ir": "ranks by protected groups, which check_estimator does not give",
     "fair-lp": "ranks by protected groups, which check_estimator does not give",
     "fair-exposure": "learns from protected groups, which check_estimator does not give",
