@@ -14,8 +14,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-
 from benchmarks.timing import use_two_threads
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.fairness import GroupExposure, position_bias
@@ -42,9 +40,9 @@ def by_fair_exposure(name: str, settings: dict[str, Any]) -> Method:
 
     def method(draw: Draw) -> Iterator[Found]:
         ranker = FairExposure(gain=GAIN, random_state=draw.seed, **LABELS, **settings).fit(draw.train, progress=False)
-        bias, padding = position_bias(int(draw.test.sizes.max()), dtype=torch.float64), draw.test.padding()
+        bias, padding = position_bias(int(draw.test.sizes.max())), draw.test.padding()
         for strength, policy in zip(STRENGTHS, ranker.policies(draw.test, strengths=STRENGTHS), strict=True):
-            exposure = padding.to("cpu").unpad(policy.exposure(bias)).numpy()
+            exposure = padding.unpad(policy.exposure(bias))
             yield Found(name, f"λ = {strength:g}", draw.test.in_row_order(exposure))
 
     return method

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data import RankingDataset
@@ -71,7 +70,7 @@ def by_deltr(settings: Mapping[str, Any], strengths: Sequence[float]) -> Method:
     """DELTR, its scores sorted and its scores as those of a Plackett-Luce policy."""
 
     def method(draw: Draw) -> Iterator[Found]:
-        bias = position_bias(int(draw.test.sizes.max()), dtype=torch.float64).numpy()
+        bias = position_bias(int(draw.test.sizes.max()))
         for strength in strengths:
             ranker = _fitted(DELTR(strength=strength, random_state=draw.seed, **settings), draw.train)
             yield Found(DELTR_SORTED, f"λ = {strength:g}", SortedPolicy(ranker).exposure(draw.test, rank_weights=bias))
@@ -90,11 +89,11 @@ def by_post_processing(settings: Mapping[str, Any], gain: str, strengths: Sequen
             exposures = linear_programs(relevances, draw.test, strengths, gain=gain, has_merit=has_merit)
             for strength, exposure in zip(strengths, exposures, strict=True):
                 yield Found(name, f"λ = {strength:g}", exposure)
-        weights = position_bias(int(draw.test.sizes.max()), dtype=torch.float64)
+        weights = position_bias(int(draw.test.sizes.max()))
         for name, aim in ((OURS, "group"), (TWO_SIDED, "two_sided")):
             policies = ranker.set_params(aim=aim).policies(draw.test, strengths=strengths)
             for strength, policy in zip(strengths, policies, strict=True):
-                exposure = draw.test.padding().unpad(policy.exposure(weights)).numpy()
+                exposure = draw.test.padding().unpad(policy.exposure(weights))
                 yield Found(name, f"λ = {strength:g}", draw.test.in_row_order(exposure))
 
     return method
@@ -120,24 +119,24 @@ def linear_programs(
     has_merit
         Whether the merit of an item is its relevance, cut at 0; otherwise all have merit 1, and fair is equal exposure.
     """
-    padding, flat = dataset.padding().to("cpu"), dataset.in_query_order(relevances)
-    form = additive_form("ndcg", padding.pad(torch.from_numpy(flat)), padding.mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
+    padding, flat = dataset.padding(), dataset.in_query_order(relevances)
+    form = additive_form("ndcg", padding.pad(flat), padding.mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
     assert form is not None
     assert dataset.groups_by_query is not None
-    values, merits = padding.unpad(form.item_values).numpy(), flat.clip(min=0) if has_merit else np.ones_like(flat)
+    values, merits = padding.unpad(form.item_values), flat.clip(min=0) if has_merit else np.ones_like(flat)
     finite = [min(strength, LARGE) for strength in strengths]
     found: list[list[Any]] = [[] for _ in strengths]
     for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True):
         codes = np.unique(dataset.groups_by_query[start:stop], return_inverse=True)[1]
         means = np.bincount(codes, merits[start:stop]) / np.bincount(codes)
         certain = MeritScenarios(merits=means[None], probabilities=np.ones(1))
-        bias = position_bias(int(stop - start), dtype=torch.float64).numpy()
+        bias = position_bias(int(stop - start))
         policies = fair_policies(values[start:stop], codes, certain, strengths=finite, bias=bias)
         for of_strength, policy in zip(found, policies, strict=True):
             of_strength.append(policy)
-    weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
-    mixtures = [joint_mixture(policies, dtype=torch.float64) for policies in found]
-    return [dataset.in_row_order(padding.unpad(mixture.exposure(weights)).numpy()) for mixture in mixtures]
+    weights = position_bias(int(dataset.sizes.max()))
+    mixtures = [joint_mixture(policies) for policies in found]
+    return [dataset.in_row_order(padding.unpad(mixture.exposure(weights))) for mixture in mixtures]
 
 
 def on(view: Callable[[Draw], Draw], method: Method) -> Method:

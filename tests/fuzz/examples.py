@@ -18,6 +18,7 @@ from rankpolicy.bandits import BANDITS, INDICES
 from rankpolicy.clicks import CLICK_MODELS
 from rankpolicy.models import MODELS
 from rankpolicy.off_policy import OffPolicyLog, TargetProbabilities
+from rankpolicy.online import ONLINE_RANKERS
 from rankpolicy.rankers import RANKERS
 from rankpolicy.simulation import cascade_user, stationary
 
@@ -31,6 +32,7 @@ PACKAGES = (
     "experiments",
     "models",
     "off_policy",
+    "online",
     "rankers",
     "service",
     "simulation",
@@ -51,13 +53,13 @@ NOT_CALLED = {
     "kinds of values": {"LabelKind"},
     "results": {
         "BiasedLog", "ClickComparison", "ClickEvidence", "Comparison", "IPSWeights", "MethodToRun", "MetricTable", "OffPolicyLog",
-        "PairCounts", "PairedComparison", "Perplexity", "Phase", "PolicyEstimate",
+        "PairCounts", "PairedComparison", "ShownLists", "Perplexity", "Phase", "PolicyEstimate",
         "PositionBias", "Problem", "RobustnessMatrix", "ScannedOffPolicyLog", "SeedValue",
         "Selection", "Simulation", "TargetProbabilities", "Tradeoff", "TradeoffPoint", "Trial", "Tuned",
         "UtilityDisparity", "ClickLog", "Fold",
         "RankingDataset", "Texts", "User", "Vocabulary", "HashingVocabulary", "WordVectors", "Shop", "Directness",
     },
-    "bases": {"Average", "Bandit", "ClickModel", "CountIndex", "FirstClick", "LastClick", "IndexBandit", "Model", "Ranker"},
+    "bases": {"Average", "Bandit", "ClickModel", "CountIndex", "OnlineRanker", "FirstClick", "LastClick", "IndexBandit", "Model", "Ranker"},
     "data that is not here": {"TextFeatures", "read_german_credit", "read_insuranceqa", "read_open_bandit", "read_wikiqa", "read_glove"},
     "inner": {
         "affine_relevance", "doubly_robust_relevance", "draw_clicks", "evaluate_scores",
@@ -295,6 +297,7 @@ def calls() -> dict[str, Call]:
         "paired_t_test": _call(rp.evaluation.paired_t_test, a=[1.0, 2.5], b=[0.0, 1.0]),
         "wilcoxon_signed_rank": _call(rp.evaluation.wilcoxon_signed_rank, a=[1.0, 2.5], b=[0.0, 1.0]),
         "holm": _call(rp.evaluation.holm, p_values=[0.1, 0.2]),
+        "upper_mean": _call(rp.evaluation.upper_mean, values=[0.0, 0.5, 0.25], highest=1.0, level=0.95),
         "parse_metric": _call(rp.metrics.parse_metric, text="mean(ap, ndcg@3)", conventions=rp.Conventions()),
         "parse_metrics": _call(rp.metrics.parse_metrics, text="ap, ndcg@3"),
         "metric_named": _call(rp.metrics.metric_named, name="ap"),
@@ -382,6 +385,16 @@ def calls() -> dict[str, Call]:
             progress=False,
         ),
         "scan_off_policy_log": _call(rp.off_policy.scan_off_policy_log, path="off_policy.parquet", columns=None),
+        "distil": _call(
+            rp.distil,
+            ranker=linear,
+            data=data,
+            into="trees",
+            num_trees=2,
+            num_leaves=3,
+            learning_rate=0.1,
+            random_state=0,
+        ),
         "tune": _call(
             rp.tune,
             ranker=rp.Regression(model="linear"),
@@ -661,6 +674,11 @@ def calls() -> dict[str, Call]:
             _first_list(BANDITS[name]),
             {**_defaults(BANDITS[name]), "num_items": 4, "cutoff": 2, **more},
         )
+    for name, online_ranker in ONLINE_RANKERS.items():
+        found[f"online {name}"] = (
+            _first_lists(online_ranker),
+            {**_defaults(online_ranker), "num_features": 2, "cutoff": 2},
+        )
     for name in INDICES:
         found[f"index {name}"] = (INDICES[name], _defaults(INDICES[name]))
     for name in CLICK_MODELS:
@@ -674,7 +692,9 @@ def _call(function: Callable[..., Any], /, **arguments: Any) -> Call:
 
 def not_called(found: dict[str, Call]) -> set[str]:
     """Public names that neither the calls nor the list of exceptions hold."""
-    of_tables = {value.__name__ for table in (RANKERS, MODELS, BANDITS, INDICES) for value in table.values()}
+    of_tables = {
+        value.__name__ for table in (RANKERS, MODELS, BANDITS, INDICES, ONLINE_RANKERS) for value in table.values()
+    }
     exceptions = {name for names in NOT_CALLED.values() for name in names}
     return set(public_callables()) - of_tables - exceptions - set(found)
 
@@ -702,6 +722,10 @@ def _fitted(ranker: Any, own: dict[str, Any], data: rp.RankingDataset) -> Callab
 
 def _first_list(bandit: Any) -> Callable[..., Any]:
     return lambda **settings: bandit(**settings).rank()
+
+
+def _first_lists(online_ranker: Any) -> Callable[..., Any]:
+    return lambda **settings: online_ranker(**settings).rank(np.ones((1, 3, 2)))
 
 
 def _timed() -> rp.RankingDataset:

@@ -27,7 +27,7 @@ def test_smoke(tmp_path):
     assert run(["reproduce", "clicks/clara2", "--smoke", "--out", str(tmp_path)]) == 0
     outcome = json.loads((tmp_path / "reproduce.json").read_text())
     parts = [row["part"] for row in outcome["rows"]]
-    assert parts.count("relevance") == 4 + 10 + 8 + 2 + 2 * len(
+    assert parts.count("relevance") == 4 + 11 + 9 + 2 + 2 * len(
         WAYS
     )  # baselines, models, other prior, attraction alone
     assert parts.count("position bias") == len(WAYS)

@@ -213,7 +213,9 @@ class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
         # Of several sets the last one decides.
         valid_name, decisive = eval_sets.popitem() if eval_sets else (None, None)
         options = FitOptions(
-            report=report_options(progress, verbose, callbacks, settings=self._plain_settings() if callbacks else {}),
+            report=report_options(
+                progress, verbose, callbacks, settings={} if callbacks is None else self._plain_settings()
+            ),
             checkpoint=checked_checkpoint(checkpoint, resume),
             resume=resume,
             init=init,

@@ -49,7 +49,7 @@ class ReportOptions:
 
     def is_over(self) -> bool:
         """Whether a callback or Ctrl-C wants the epoch to end."""
-        return self.interruption.is_requested or any(map(Callback.is_over, self.callbacks))
+        return self.interruption.is_requested or any(callback.is_over() for callback in self.callbacks)
 
 
 def report_options(

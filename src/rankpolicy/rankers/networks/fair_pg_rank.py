@@ -179,7 +179,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         Every round starts from the same small weights: scores that were trained with too low a multiplier lie far apart, where gradients
         vanish and training would not recover.
         """
-        multiplier, penalty = 0.0, 10.0 / max(bound, 1e-9)
+        multiplier, penalty = 0.0, 10.0 / max(bound, 1e-3)
         for _ in range(_MOST_ROUNDS):
             network = _in_float64(self._new_network(inputs))
             bounded = replace(objective, strength=multiplier, max_disparity=bound, penalty=penalty)

@@ -133,7 +133,7 @@ class RankerPolicy(ServedPolicy):
     def _mixture(self, requests: Sequence[RankRequest]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Rankings (ranking, request, position) and their probabilities (ranking, request)."""
         policy = self._inputs.given_to("policy", requests)
-        return policy.rankings.numpy(), policy.weights.double().numpy()
+        return policy.rankings, policy.weights
 
     def _scores(self, requests: Sequence[RankRequest]) -> list[NDArray[np.float64]]:
         scores = np.asarray(self._inputs.given_to("predict", requests), np.float64)
