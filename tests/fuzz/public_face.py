@@ -28,7 +28,7 @@ _MOST_BYTES = 10 << 30
 _MOST_SECONDS = 30
 LENGTHS = {
     "count", "cutoff", "iterations", "num_changes", "num_draws", "num_flips", "num_items", "num_points", "num_positions", "num_queries",
-    "num_rankers", "num_repeats", "num_resamples", "num_runs", "num_samples", "num_sessions", "num_steps", "max_candidates", "parts",
+    "num_rankers", "num_repeats", "num_resamples", "num_runs", "num_samples", "num_sessions", "num_steps", "max_candidates", "denominator",
     "reference_samples",
 }  # fmt: skip
 _CALLBACKS = {"report_fit"}  # what these raise is the user's, as int does with two arguments

@@ -27,9 +27,8 @@ def test_smoke(tmp_path):
     assert run(["reproduce", "clicks/clara2", "--smoke", "--out", str(tmp_path)]) == 0
     outcome = json.loads((tmp_path / "reproduce.json").read_text())
     parts = [row["part"] for row in outcome["rows"]]
-    assert parts.count("relevance") == 4 + 11 + 9 + 2 + 2 * len(
-        WAYS
-    )  # baselines, models, other prior, attraction alone
+    # Baselines, models, models with another prior, attraction alone, and two estimates per way.
+    assert parts.count("relevance") == 4 + 11 + 9 + 2 + 2 * len(WAYS)
     assert parts.count("position bias") == len(WAYS)
     assert parts.count("held-out clicks") == len(CLICK_MODELS)
     assert all(0 < row["ndcg"] < 1 for row in outcome["rows"] if row["part"] == "relevance")

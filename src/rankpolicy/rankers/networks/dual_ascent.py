@@ -18,7 +18,7 @@ TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, r
 LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0
 
 _INTEGRAL, _PROPORTIONAL = 0.03, 0.1  # utility is about 1, so that a price of about 1 / bound weighs disparity as much
-_LEAST_UNIT = 1e-3  # of disparity, so that a bound of 0 does not make any excess infinitely large
+LEAST_UNIT = 1e-3  # of disparity, so that a bound of 0 does not make any excess infinitely large
 _UNMET = 1e6  # below any utility: an epoch that misses the bound is worse than any that meets it
 
 
@@ -68,7 +68,7 @@ class DualAscent:
 
     def observe(self, disparity: float) -> None:
         """Adjust multiplier and price to the disparity after an epoch."""
-        unit = max(self.bound, _LEAST_UNIT)
+        unit = max(self.bound, LEAST_UNIT)
         step = (disparity - self.bound) / unit / unit
         self.multiplier = max(0.0, self.multiplier + _INTEGRAL * step)
         self.price = max(0.0, self.multiplier + _PROPORTIONAL * step)

@@ -28,7 +28,7 @@ from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairP
 from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.fits import DECISIVE, FitOptions, FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
-from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, under_bound
+from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, LEAST_UNIT, TOLERANCE, under_bound
 from rankpolicy.rankers.networks.network import NetworkRanker, made_once
 from rankpolicy.training import NetworkFit, Validation
 from rankpolicy.training.full_batch import FullBatchFit
@@ -179,7 +179,8 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         Every round starts from the same small weights: scores that were trained with too low a multiplier lie far apart, where gradients
         vanish and training would not recover.
         """
-        multiplier, penalty = 0.0, 10.0 / max(bound, 1e-3)
+        # A much steeper first penalty is a cliff next to the start, which the line search would not leave.
+        multiplier, penalty = 0.0, 10.0 / max(bound, LEAST_UNIT)
         for _ in range(_MOST_ROUNDS):
             network = _in_float64(self._new_network(inputs))
             bounded = replace(objective, strength=multiplier, max_disparity=bound, penalty=penalty)
